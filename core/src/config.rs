@@ -16,16 +16,31 @@ use crate::Drift;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "LeaseConfigBuilder", into = "LeaseConfigBuilder"))]
 pub struct LeaseConfig {
-    term: Duration,
-    grace: Duration,
+    term: Micros,
+    grace: Micros,
+    quantum: Micros,
+    margin: Micros,
+    attempt_timeout: Micros,
+    poll_floor: Micros,
+    poll_ceiling: Micros,
     drift: Drift,
-    quantum: Duration,
-    margin: Duration,
-    attempt_timeout: Duration,
-    poll_floor: Duration,
-    poll_ceiling: Duration,
     waiting: Waiting,
     assurance: Assurance,
+}
+
+/// Half the size of a `Duration`, which matters where memory is counted in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Micros(u64);
+
+impl Micros {
+    const fn of(span: Duration) -> Self {
+        let micros = span.as_micros();
+        Self(if micros > u64::MAX as u128 { u64::MAX } else { micros as u64 })
+    }
+
+    const fn get(self) -> Duration {
+        Duration::from_micros(self.0)
+    }
 }
 
 /// How one waits for a lease that somebody else has; a property of the store.
@@ -83,13 +98,13 @@ impl LeaseConfig {
     /// The term asked for. Deadlines count from the term that the store grants.
     #[must_use]
     pub const fn term(&self) -> Duration {
-        self.term
+        self.term.get()
     }
 
     /// How long before the deadline `Stopping` is told.
     #[must_use]
     pub const fn grace(&self) -> Duration {
-        self.grace
+        self.grace.get()
     }
 
     /// The bound on the difference of the clocks' rates.
@@ -101,13 +116,13 @@ impl LeaseConfig {
     /// How long the machine waits for one answer.
     #[must_use]
     pub const fn attempt_timeout(&self) -> Duration {
-        self.attempt_timeout
+        self.attempt_timeout.get()
     }
 
     /// The shortest and the longest pause between two polls while waiting.
     #[must_use]
     pub const fn poll_pause(&self) -> (Duration, Duration) {
-        (self.poll_floor, self.poll_ceiling)
+        (self.poll_floor.get(), self.poll_ceiling.get())
     }
 
     /// How one waits at this store.
@@ -129,23 +144,25 @@ impl LeaseConfig {
     pub fn usable(&self, term: Duration) -> Duration {
         let term = term.min(Self::MAX_TERM);
         term.saturating_sub(self.drift.of(term))
-            .saturating_sub(self.quantum)
-            .saturating_sub(self.margin)
+            .saturating_sub(self.quantum.get())
+            .saturating_sub(self.margin.get())
     }
 
     /// What this configuration costs when things go wrong.
     #[must_use]
     pub fn worst_case(&self) -> WorstCase {
-        let loss = self.usable(self.term);
+        let loss = self.usable(self.term());
         WorstCase {
-            warning: loss.saturating_sub(self.grace),
+            warning: loss.saturating_sub(self.grace()),
             loss,
-            takeover: self
-                .term
-                .saturating_add(self.drift.of(self.term))
-                .saturating_add(self.quantum)
-                .saturating_add(self.poll_ceiling),
+            takeover: self.lapse().saturating_add(self.poll_ceiling.get()),
         }
+    }
+
+    /// L1: how long after its last renewal the store has certainly freed a lease that nobody renews.
+    pub(crate) fn lapse(&self) -> Duration {
+        let term = self.term();
+        term.saturating_add(self.drift.of(term)).saturating_add(self.quantum.get())
     }
 
     /// How long after the last good renewal was sent the next one is.
@@ -155,27 +172,15 @@ impl LeaseConfig {
 
     /// The longest pause before retry `number` (from 0) of a failed request.
     pub(crate) fn retry_pause(&self, number: u32) -> Duration {
-        let first = fraction(self.term, 64);
-        first.saturating_mul(1 << number.min(4)).min(fraction(self.term, 12))
+        let first = fraction(self.term(), 64);
+        first.saturating_mul(1 << number.min(4)).min(fraction(self.term(), 12))
     }
 }
 
 impl Default for LeaseConfig {
     /// The builder's defaults.
     fn default() -> Self {
-        let defaults = Self::builder();
-        Self {
-            term: defaults.term,
-            grace: defaults.grace_or_default(),
-            drift: defaults.drift,
-            quantum: defaults.quantum,
-            margin: defaults.margin,
-            attempt_timeout: defaults.attempt_timeout_or_default(),
-            poll_floor: defaults.poll_floor,
-            poll_ceiling: defaults.poll_ceiling,
-            waiting: defaults.waiting,
-            assurance: defaults.assurance,
-        }
+        Self::builder().unchecked()
     }
 }
 
@@ -262,7 +267,7 @@ impl LeaseConfigBuilder {
     /// Any [`ConfigError`]; each says what to change. Above all, two renewal attempts must fit
     /// between a third of the term and `deadline − grace` (D7), so that one lost packet loses no lease.
     pub fn build(self) -> Result<LeaseConfig, ConfigError> {
-        let Self { term, drift, quantum, margin, poll_floor, poll_ceiling, .. } = self;
+        let Self { term, drift, poll_floor, poll_ceiling, .. } = self;
         if term < LeaseConfig::MIN_TERM {
             return Err(ConfigError::TermTooShort { term });
         }
@@ -282,27 +287,31 @@ impl LeaseConfigBuilder {
         if self.waiting == Waiting::Block && self.assurance == Assurance::Term {
             return Err(ConfigError::BlockingNeedsSession);
         }
-        let config = LeaseConfig {
-            term,
-            grace: self.grace_or_default(),
-            drift,
-            quantum,
-            margin,
-            attempt_timeout,
-            poll_floor,
-            poll_ceiling,
-            waiting: self.waiting,
-            assurance: self.assurance,
-        };
+        let config = self.unchecked();
         let needed = LeaseConfig::renew_after(term)
             .saturating_add(attempt_timeout.saturating_mul(2))
             .saturating_add(config.retry_pause(0))
-            .saturating_add(config.grace);
+            .saturating_add(config.grace());
         let available = config.usable(term);
         if needed > available {
             return Err(ConfigError::NoRoomToRenew { needed, available });
         }
         Ok(config)
+    }
+
+    fn unchecked(self) -> LeaseConfig {
+        LeaseConfig {
+            term: Micros::of(self.term),
+            grace: Micros::of(self.grace_or_default()),
+            quantum: Micros::of(self.quantum),
+            margin: Micros::of(self.margin),
+            attempt_timeout: Micros::of(self.attempt_timeout_or_default()),
+            poll_floor: Micros::of(self.poll_floor),
+            poll_ceiling: Micros::of(self.poll_ceiling),
+            drift: self.drift,
+            waiting: self.waiting,
+            assurance: self.assurance,
+        }
     }
 
     fn grace_or_default(&self) -> Duration {
@@ -333,14 +342,14 @@ impl TryFrom<LeaseConfigBuilder> for LeaseConfig {
 impl From<LeaseConfig> for LeaseConfigBuilder {
     fn from(config: LeaseConfig) -> Self {
         Self {
-            term: config.term,
-            grace: Some(config.grace),
+            term: config.term.get(),
+            grace: Some(config.grace.get()),
             drift: config.drift,
-            quantum: config.quantum,
-            margin: config.margin,
-            attempt_timeout: Some(config.attempt_timeout),
-            poll_floor: config.poll_floor,
-            poll_ceiling: config.poll_ceiling,
+            quantum: config.quantum.get(),
+            margin: config.margin.get(),
+            attempt_timeout: Some(config.attempt_timeout.get()),
+            poll_floor: config.poll_floor.get(),
+            poll_ceiling: config.poll_ceiling.get(),
             waiting: config.waiting,
             assurance: config.assurance,
         }

@@ -36,13 +36,12 @@ impl Nonce {
         Some(Self(bytes))
     }
 
-    /// The nonce of one attempt: a bijection of `entropy` for each `attempt`, so two attempts of one
-    /// generation never share a nonce (S12).
-    pub(crate) const fn of_attempt(entropy: [u8; 16], attempt: u32) -> Self {
-        // Odd, hence invertible modulo 2^128: the golden ratio's bits, which no counter walks into.
+    /// The nonce of the next attempt: a walk that comes back after 2^128 steps, so that two attempts
+    /// of one generation never share a nonce (S12).
+    pub(crate) const fn next(self) -> Self {
+        // The golden ratio's bits; odd, so that the walk meets every value before it repeats one.
         const STEP: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
-        let walked = u128::from_le_bytes(entropy).wrapping_add(STEP.wrapping_mul(attempt as u128));
-        Self(walked.to_le_bytes())
+        Self(u128::from_le_bytes(self.0).wrapping_add(STEP).to_le_bytes())
     }
 }
 

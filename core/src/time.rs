@@ -45,6 +45,16 @@ impl Instant {
         Some(Self { micros: self.micros.checked_add(span)? })
     }
 
+    /// For timers only: an alarm that overflows never rings, while a deadline ends at once.
+    pub(crate) fn alarm_after(self, span: Duration) -> Self {
+        self.checked_add(span).unwrap_or(Self::NEVER)
+    }
+
+    pub(crate) fn saturating_before(self, span: Duration) -> Self {
+        let span = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        Self { micros: self.micros.saturating_sub(span) }
+    }
+
     /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {

@@ -1,0 +1,215 @@
+use core::time::Duration;
+
+use crate::{Failure, Instant, Nonce};
+
+/// What may still lie in the store under a nonce that is of no use any more. Overflow is safe: nobody
+/// renews a ghost, so it lapses by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Debts {
+    /// The first is the one whose release is under way, if one is.
+    entries: [Option<Debt>; 3],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Debt {
+    pub(super) nonce: Nonce,
+    pub(super) undo: Undo,
+    /// The application asked for it, and is told how it ended.
+    pub(super) asked: bool,
+    /// A grant came in while the release was under way: it may have come after it.
+    again: bool,
+    tries: u8,
+    retry_at: Instant,
+    /// When the store has freed it by itself: one term after the first release was sent.
+    lapse: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Undo {
+    Release,
+    Disconnect,
+}
+
+impl Debts {
+    pub(super) const NONE: Self = Self { entries: [None; 3] };
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.iter().all(Option::is_none)
+    }
+
+    /// Adds a debt, or makes the one of the same nonce due again. `paying`: the first debt's release
+    /// is under way.
+    pub(super) fn owe(&mut self, nonce: Nonce, undo: Undo, paying: bool) {
+        let mut first = paying;
+        for debt in self.entries.iter_mut().flatten() {
+            if debt.nonce == nonce {
+                if first {
+                    debt.again = true;
+                } else {
+                    debt.retry_at = Instant::ZERO;
+                }
+                if undo == Undo::Disconnect {
+                    debt.undo = undo;
+                }
+                return;
+            }
+            first = false;
+        }
+        let debt = Debt::new(nonce, undo);
+        if let Some(free) = self.entries.iter_mut().find(|entry| entry.is_none()) {
+            *free = Some(debt);
+        } else if let Some(last) =
+            self.entries.iter_mut().rev().find(|entry| !entry.is_some_and(|debt| debt.asked))
+        {
+            *last = Some(debt);
+        }
+    }
+
+    /// Adds the release that the application asked for, before all others.
+    pub(super) fn owe_first(&mut self, nonce: Nonce) {
+        self.drop_nonce(nonce);
+        let free = self.entries.iter().position(Option::is_none);
+        let last = self.entries.len().saturating_sub(1);
+        if let Some(shifted) = self.entries.get_mut(..=free.unwrap_or(last)) {
+            shifted.rotate_right(1);
+        }
+        if let Some(first) = self.entries.first_mut() {
+            *first = Some(Debt { asked: true, ..Debt::new(nonce, Undo::Release) });
+        }
+    }
+
+    /// The debt to pay next, moved to the front and marked as sent.
+    pub(super) fn pay(&mut self, now: Instant, lapse: Duration) -> Option<Debt> {
+        let due =
+            self.entries.iter().position(|entry| entry.is_some_and(|debt| debt.retry_at <= now))?;
+        self.entries.get_mut(..=due)?.rotate_right(1);
+        let debt = self.entries.first_mut()?.as_mut()?;
+        debt.retry_at = Instant::NEVER;
+        debt.lapse = debt.lapse.min(now.alarm_after(lapse));
+        Some(*debt)
+    }
+
+    /// The release under way was acknowledged. Returns the debt if that settles it.
+    pub(super) fn acknowledged(&mut self) -> Option<Debt> {
+        let first = self.entries.first_mut()?;
+        let debt = first.as_mut()?;
+        if debt.again {
+            debt.again = false;
+            debt.retry_at = Instant::ZERO;
+            return None;
+        }
+        first.take()
+    }
+
+    /// The release under way brought no answer.
+    pub(super) fn failed(
+        &mut self,
+        failure: Failure,
+        session: bool,
+        now: Instant,
+        pause: impl FnOnce(u32) -> Duration,
+    ) {
+        let Some(debt) = self.entries.first_mut().and_then(Option::as_mut) else { return };
+        let pause = pause(u32::from(debt.tries));
+        debt.tries = debt.tries.saturating_add(1);
+        debt.retry_at = match failure {
+            Failure::Refused { permanent: true, .. } => Instant::NEVER,
+            Failure::Refused { permanent: false, retry_after } => {
+                now.alarm_after(pause.max(retry_after.unwrap_or_default()))
+            }
+            Failure::Unknown if session && debt.undo == Undo::Release => {
+                debt.undo = Undo::Disconnect;
+                now
+            }
+            Failure::Unknown | Failure::NotSent => now.alarm_after(pause),
+        };
+    }
+
+    /// The release under way is given up for a more urgent one; it is sent again later.
+    pub(super) fn interrupt(&mut self) {
+        if let Some(debt) = self.entries.first_mut().and_then(Option::as_mut) {
+            debt.retry_at = Instant::ZERO;
+        }
+    }
+
+    /// Drops every debt whose lease the store has freed by itself. Returns whether the first was
+    /// among them, and whether the application's was.
+    pub(super) fn lapse(&mut self, now: Instant) -> Lapsed {
+        let mut lapsed = Lapsed::default();
+        for (place, entry) in self.entries.iter_mut().enumerate() {
+            if let Some(debt) = entry
+                && debt.lapse <= now
+            {
+                lapsed.first |= place == 0;
+                lapsed.asked |= debt.asked;
+                *entry = None;
+            }
+        }
+        lapsed
+    }
+
+    /// Drops the debt of a nonce whose session has ended. Returns the same as [`lapse`](Self::lapse).
+    pub(super) fn drop_nonce(&mut self, nonce: Nonce) -> Lapsed {
+        let mut lapsed = Lapsed::default();
+        for (place, entry) in self.entries.iter_mut().enumerate() {
+            if let Some(debt) = entry
+                && debt.nonce == nonce
+            {
+                lapsed.first |= place == 0;
+                lapsed.asked |= debt.asked;
+                *entry = None;
+            }
+        }
+        lapsed
+    }
+
+    /// The clock went back: nothing that was noted by it counts.
+    pub(super) fn restart(&mut self, now: Instant, lapse: Duration) {
+        for debt in self.entries.iter_mut().flatten() {
+            debt.retry_at = Instant::ZERO;
+            if debt.lapse != Instant::NEVER {
+                debt.lapse = now.alarm_after(lapse);
+            }
+        }
+    }
+
+    /// The next retry after `now`, or lapse.
+    pub(super) fn alarm(&self, now: Instant) -> Instant {
+        self.entries
+            .iter()
+            .flatten()
+            .map(|debt| {
+                let retry = if debt.retry_at > now { debt.retry_at } else { Instant::NEVER };
+                retry.min(debt.lapse)
+            })
+            .min()
+            .unwrap_or(Instant::NEVER)
+    }
+
+    pub(super) fn shift(&mut self, shift: impl Fn(Instant) -> Instant) {
+        for debt in self.entries.iter_mut().flatten() {
+            debt.retry_at = shift(debt.retry_at);
+            debt.lapse = shift(debt.lapse);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lapsed {
+    pub(super) first: bool,
+    pub(super) asked: bool,
+}
+
+impl Debt {
+    const fn new(nonce: Nonce, undo: Undo) -> Self {
+        Self {
+            nonce,
+            undo,
+            asked: false,
+            again: false,
+            tries: 0,
+            retry_at: Instant::ZERO,
+            lapse: Instant::NEVER,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The lease is held: renewal, the kill-switch, loss.
+
+use super::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Holding {
+    pub(super) nonce: Nonce,
+    pub(super) token: Token,
+    tenancy: Tenancy,
+    /// The term, less the grace: from here on the holding only ends. Of a session that is at risk
+    /// alone, since a session promises no term.
+    stop: Instant,
+    deadline: Instant,
+    /// Failed renewals since the last good one.
+    failures: u32,
+    stopping: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Tenancy {
+    /// The last term that the store granted.
+    Term(Duration),
+    /// When the last request that the session answered was sent.
+    Session { last_ok: Instant },
+}
+
+impl Holding {
+    pub(super) const fn is_session(&self) -> bool {
+        matches!(self.tenancy, Tenancy::Session { .. })
+    }
+
+    pub(super) const fn basis(&self) -> Basis {
+        match self.tenancy {
+            Tenancy::Term(_) => Basis::Term { until: self.deadline },
+            Tenancy::Session { last_ok } => Basis::Session { last_ok },
+        }
+    }
+
+    pub(super) const fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(super) fn expired(&self, now: Instant) -> bool {
+        self.bounded() && now >= self.deadline
+    }
+
+    /// The next instant at which time alone changes something.
+    pub(super) const fn limit(&self) -> Instant {
+        match (self.bounded(), self.stopping) {
+            (true, false) => self.stop,
+            (true, true) => self.deadline,
+            (false, _) => Instant::NEVER,
+        }
+    }
+
+    const fn bounded(&self) -> bool {
+        !self.is_session() || self.failures > 0
+    }
+
+    pub(super) fn shift(&mut self, shift: impl Fn(Instant) -> Instant) {
+        if let Tenancy::Session { last_ok } = &mut self.tenancy {
+            *last_ok = shift(*last_ok);
+        }
+        self.stop = shift(self.stop);
+        self.deadline = shift(self.deadline);
+    }
+
+    fn rest_on(&mut self, deadline: Instant, grace: Duration) {
+        self.deadline = deadline;
+        self.stop = deadline.saturating_before(grace);
+    }
+}
+
+impl Lease {
+    /// D1 and D2: the deadline of a grant of `term` whose request was first sent at `sent`.
+    fn deadline(&self, sent: Instant, term: Duration) -> Instant {
+        if cfg!(tenure_sabotage = "no-drift-margin") {
+            return sent.checked_add(term).unwrap_or(sent);
+        }
+        sent.checked_add(self.config.usable(term)).unwrap_or(sent)
+    }
+
+    /// A grant whose request was first sent at `sent`: held, unless too little of it is left.
+    pub(super) fn granted(
+        &mut self,
+        nonce: Nonce,
+        token: Token,
+        promise: Promise,
+        sent: Instant,
+        place: Duration,
+    ) {
+        if let Some(seen) = self.highest
+            && token <= seen
+        {
+            self.events.token_went_back(seen, token);
+        }
+        self.remember(token);
+
+        let (tenancy, term) = match promise {
+            Promise::Term(term) => (Tenancy::Term(term), term),
+            Promise::Place => (Tenancy::Term(place), place),
+            Promise::Session => (Tenancy::Session { last_ok: sent }, self.config.term()),
+        };
+        let sent = if cfg!(tenure_sabotage = "deadline-from-reply") { self.now } else { sent };
+        let mut holding = Holding {
+            nonce,
+            token,
+            tenancy,
+            stop: Instant::ZERO,
+            deadline: Instant::ZERO,
+            failures: 0,
+            stopping: false,
+        };
+        holding.rest_on(self.deadline(sent, term), self.config.grace());
+        if holding.bounded() && holding.stop <= self.now {
+            let hopeless = self.config.usable(term) <= self.config.grace();
+            return self.grant_too_late(nonce, hopeless);
+        }
+        self.events.acquired(token, holding.basis());
+        self.phase = Phase::Held(holding);
+        self.claim = Slot::Idle;
+        self.watch = Slot::Idle;
+        self.establish = Slot::At(sent.alarm_after(LeaseConfig::renew_after(term)));
+    }
+
+    pub(super) fn send_renewal(&mut self, term: Duration) -> Option<(Output, Flight)> {
+        // D4: where the store had granted more than we ask for, this shortens the lease, answered or not.
+        let (deadline, grace) = (self.deadline(self.now, term), self.config.grace());
+        let Phase::Held(holding) = &mut self.phase else { return None };
+        if !holding.is_session() {
+            holding.rest_on(holding.deadline.min(deadline), grace);
+        }
+        let nonce = holding.nonce;
+        Some(self.send(RequestKind::Renew { nonce, term }))
+    }
+
+    /// The answer to a renewal.
+    pub(super) fn renewal_answered(&mut self, reply: Reply, sent: Instant) {
+        match reply {
+            Reply::Renewed { term } => self.renewed(term, sent),
+            Reply::Gone => self.lose(LossReason::Gone),
+            Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } => {
+                self.late(nonce);
+                self.renewal_failed(Failure::Unknown);
+            }
+            Reply::Busy { .. } | Reply::NotYet | Reply::Released | Reply::Watching => {
+                self.renewal_failed(Failure::Unknown);
+            }
+        }
+    }
+
+    fn renewed(&mut self, term: Duration, sent: Instant) {
+        let sent = if cfg!(tenure_sabotage = "deadline-from-reply") { self.now } else { sent };
+        let asked = self.config.term();
+        let floor = self.now.alarm_after(self.config.retry_pause(0));
+        let deadline = self.deadline(sent, term);
+        let session_deadline = self.deadline(sent, asked);
+        let grace = self.config.grace();
+        let Phase::Held(holding) = &mut self.phase else { return };
+        let (deadline, term) = match &mut holding.tenancy {
+            Tenancy::Session { last_ok } => {
+                *last_ok = sent.max(*last_ok);
+                (session_deadline.max(holding.deadline), asked)
+            }
+            // D3, except that a shorter term ends the lease earlier at the store, too.
+            Tenancy::Term(granted) => {
+                let shorter = term < *granted;
+                *granted = term;
+                (if shorter { deadline } else { deadline.max(holding.deadline) }, term)
+            }
+        };
+        holding.rest_on(deadline, grace);
+        if core::mem::take(&mut holding.failures) > 0 {
+            self.events.recovered();
+        }
+        let next = sent.alarm_after(LeaseConfig::renew_after(term));
+        self.establish = Slot::At(next.max(floor));
+    }
+
+    /// A renewal brought no answer: never a release, never a longer lease (S11).
+    pub(super) fn renewal_failed(&mut self, failure: Failure) {
+        let (config, jitter) = (&self.config, &mut self.jitter);
+        let Phase::Held(holding) = &mut self.phase else { return };
+        if holding.is_session() && failure == Failure::Unknown {
+            return self.lose(LossReason::SessionUnknown);
+        }
+        if holding.failures == 0 {
+            self.events.at_risk();
+        }
+        let pause = retry_pause(config, jitter, holding.failures);
+        holding.failures = holding.failures.saturating_add(1);
+        self.establish = match failure {
+            Failure::Refused { permanent: true, .. } => Slot::Idle,
+            Failure::Refused { permanent: false, retry_after } => {
+                Slot::At(self.now.alarm_after(pause.max(retry_after.unwrap_or_default())))
+            }
+            Failure::NotSent | Failure::Unknown => Slot::At(self.now.alarm_after(pause)),
+        };
+    }
+
+    pub(super) fn advance_holding(&mut self) {
+        let now = self.now;
+        let Phase::Held(holding) = &mut self.phase else { return };
+        if holding.expired(now) {
+            return self.lose(LossReason::Expired);
+        }
+        if holding.bounded() && !holding.stopping && now >= holding.stop {
+            holding.stopping = true;
+            self.establish = Slot::Idle;
+            self.events.stopping();
+        }
+    }
+
+    pub(super) fn lose(&mut self, reason: LossReason) {
+        let Phase::Held(holding) = &self.phase else { return };
+        let nonce = holding.nonce;
+        let unknown = self.establish.is_flying();
+        self.events.lost(reason);
+        self.end();
+        match reason {
+            LossReason::Gone | LossReason::SessionLost => {}
+            LossReason::SessionUnknown => self.owe(nonce, Undo::Disconnect),
+            LossReason::Expired | LossReason::ClockWentBack if unknown => {
+                self.owe(nonce, self.undo_unknown());
+            }
+            LossReason::Expired | LossReason::ClockWentBack => self.owe(nonce, Undo::Release),
+        }
+    }
+}
