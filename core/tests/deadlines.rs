@@ -205,11 +205,10 @@ fn arithmetic_saturates_towards_an_earlier_end() {
 
 impl Machine {
     fn drain_at_the_end(&mut self) -> Request {
-        match self.lease.poll() {
-            tenure_core::Output::Request { op, kind, respond_by } => {
-                Request { op, kind, respond_by }
-            }
-            other => panic!("{other:?}"),
-        }
+        let output = self.lease.poll();
+        let tenure_core::Output::Request { op, kind, respond_by } = output else {
+            panic!("{output:?}")
+        };
+        Request { op, kind, respond_by }
     }
 }

@@ -250,6 +250,44 @@ fn a_release_is_retried_until_it_lapses_one_term_after_it_was_sent() {
 }
 
 #[test]
+fn a_session_never_lapses_and_is_closed_instead() {
+    let release = |machine: &mut Machine| {
+        let asked = machine.acquire(0, Wait::Once).request();
+        let promise = tenure_core::Promise::Session;
+        let reply = Reply::Granted { nonce: asked.nonce(), token: token(1), promise };
+        machine.reply(0, asked.op, reply);
+        machine.at(100, Input::Release).request()
+    };
+    let session = || Machine::new(config().assurance(tenure_core::Assurance::Session));
+
+    for failure in [Failure::Unknown, refused(true)] {
+        let mut machine = session();
+        let released = release(&mut machine);
+        let undo = machine.fail(110, released.op, failure).request();
+        assert_eq!(undo.kind, RequestKind::Disconnect { nonce: released.nonce() });
+        let said = machine.reply(120, undo.op, Reply::Released);
+        said.events(&[Event::Released { confirmed: false }, Event::Closed]);
+    }
+
+    for failure in [Failure::NotSent, refused(false)] {
+        let mut machine = session();
+        let mut asked = release(&mut machine);
+        let mut now = 110;
+        while asked.kind == (RequestKind::Release { nonce: asked.nonce() }) {
+            machine.fail(now, asked.op, failure).nothing();
+            let (at, said) = machine.run();
+            (now, asked) = (at, said.request());
+        }
+        assert_eq!(now, 100 + TERM);
+        assert_eq!(asked.kind, RequestKind::Disconnect { nonce: asked.nonce() });
+        machine.fail(now, asked.op, failure).nothing();
+        let (at, said) = machine.run();
+        let said = machine.reply(at, said.request().op, Reply::Released);
+        said.events(&[Event::Released { confirmed: false }, Event::Closed]);
+    }
+}
+
+#[test]
 fn after_release_there_is_no_lost() {
     let mut machine = Machine::new(config());
     machine.hold(0, 1);

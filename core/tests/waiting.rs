@@ -270,10 +270,11 @@ fn a_claim_counts_from_the_last_acknowledged_renewal_of_the_place() {
     while renewal.is_none() {
         let (at, said) = machine.run();
         for asked in said.requests {
-            match asked.kind {
-                RequestKind::Claim { .. } => drop(machine.reply(at, asked.op, Reply::NotYet)),
-                RequestKind::Renew { .. } => renewal = Some((at, asked)),
-                other => panic!("{other:?}"),
+            if let RequestKind::Renew { .. } = asked.kind {
+                renewal = Some((at, asked));
+            } else {
+                assert!(matches!(asked.kind, RequestKind::Claim { .. }), "{asked:?}");
+                machine.reply(at, asked.op, Reply::NotYet);
             }
         }
     }
@@ -282,6 +283,30 @@ fn a_claim_counts_from_the_last_acknowledged_renewal_of_the_place() {
     machine.reply(4_000, renewal.op, Reply::Renewed { term: span(TERM) });
     let claim = machine.at(4_000, Input::Hint).only_request();
     machine.reply(4_010, claim.op, claimed(enqueue.nonce()));
+    assert!(machine.held(15_999) && !machine.held(16_000));
+}
+
+#[test]
+fn a_renewal_of_the_place_that_is_under_way_serves_the_lease() {
+    let mut machine = Machine::new(queued());
+    let enqueue = in_queue(&mut machine);
+    // Let the fallback's claims go unanswered until the place's renewal is due.
+    let renewal = loop {
+        let (at, said) = machine.run();
+        for asked in &said.requests {
+            if let RequestKind::Claim { .. } = asked.kind {
+                machine.reply(at, asked.op, Reply::NotYet);
+            }
+        }
+        let is_renewal = |asked: &&Request| matches!(asked.kind, RequestKind::Renew { .. });
+        if let Some(renewal) = said.requests.iter().find(is_renewal) {
+            break *renewal;
+        }
+    };
+    let claim = machine.at(4_010, Input::Hint).only_request();
+    let said = machine.reply(4_020, claim.op, claimed(enqueue.nonce()));
+    assert!(!said.requests.iter().any(|asked| matches!(asked.kind, RequestKind::Renew { .. })));
+    machine.reply(4_030, renewal.op, Reply::Renewed { term: span(TERM) });
     assert!(machine.held(15_999) && !machine.held(16_000));
 }
 
@@ -353,6 +378,10 @@ fn a_blocking_store_is_asked_once_for_as_long_as_the_caller_waits() {
     let basis = Basis::Session { last_ok: ms(0) };
     assert_eq!(said.events, [Event::Acquired { token: token(1), basis }]);
     assert!(matches!(said.only_request().kind, RequestKind::Renew { .. }), "probed at once");
+
+    let mut machine = Machine::new(blocking());
+    machine.acquire(0, Wait::Until(ms(900_000))).request();
+    machine.tick(900_000).events(&[Event::Denied { reason: DenyReason::Busy }]);
 
     let mut machine = Machine::new(blocking());
     let asked = machine.acquire(0, Wait::Forever).request();

@@ -20,7 +20,8 @@ pub(super) struct Debt {
     again: bool,
     tries: u8,
     retry_at: Instant,
-    /// When the store has freed it by itself: one term after the first release was sent.
+    /// One term after the first release was sent: the store has freed a lease by itself, while a
+    /// session is to be closed then. `Disconnect` never lapses.
     lapse: Instant,
 }
 
@@ -48,8 +49,8 @@ impl Debts {
                 } else {
                     debt.retry_at = Instant::ZERO;
                 }
-                if undo == Undo::Disconnect {
-                    debt.undo = undo;
+                if undo == Undo::Disconnect && !first {
+                    debt.disconnect();
                 }
                 return;
             }
@@ -85,7 +86,9 @@ impl Debts {
         self.entries.get_mut(..=due)?.rotate_right(1);
         let debt = self.entries.first_mut()?.as_mut()?;
         debt.retry_at = Instant::NEVER;
-        debt.lapse = debt.lapse.min(now.alarm_after(lapse));
+        if debt.undo == Undo::Release {
+            debt.lapse = debt.lapse.min(now.alarm_after(lapse));
+        }
         Some(*debt)
     }
 
@@ -112,14 +115,17 @@ impl Debts {
         let Some(debt) = self.entries.first_mut().and_then(Option::as_mut) else { return };
         let pause = pause(u32::from(debt.tries));
         debt.tries = debt.tries.saturating_add(1);
+        let for_good = matches!(failure, Failure::Refused { permanent: true, .. });
+        if session && debt.undo == Undo::Release && (for_good || failure == Failure::Unknown) {
+            debt.disconnect();
+            return;
+        }
         debt.retry_at = match failure {
-            Failure::Refused { permanent: true, .. } => Instant::NEVER,
-            Failure::Refused { permanent: false, retry_after } => {
-                now.alarm_after(pause.max(retry_after.unwrap_or_default()))
+            Failure::Refused { permanent: true, .. } if debt.undo == Undo::Release => {
+                Instant::NEVER
             }
-            Failure::Unknown if session && debt.undo == Undo::Release => {
-                debt.undo = Undo::Disconnect;
-                now
+            Failure::Refused { retry_after, .. } => {
+                now.alarm_after(pause.max(retry_after.unwrap_or_default()))
             }
             Failure::Unknown | Failure::NotSent => now.alarm_after(pause),
         };
@@ -132,15 +138,17 @@ impl Debts {
         }
     }
 
-    /// Drops every debt whose lease the store has freed by itself. Returns whether the first was
-    /// among them, and whether the application's was.
-    pub(super) fn lapse(&mut self, now: Instant) -> Lapsed {
+    /// Drops every debt whose lease the store has freed by itself, and closes the session of one
+    /// that cannot be released. Returns whether the first was among them (its request is of no use
+    /// any more), and whether the application's was dropped.
+    pub(super) fn lapse(&mut self, now: Instant, session: bool) -> Lapsed {
         let mut lapsed = Lapsed::default();
         for (place, entry) in self.entries.iter_mut().enumerate() {
-            if let Some(debt) = entry
-                && debt.lapse <= now
-            {
-                lapsed.first |= place == 0;
+            let Some(debt) = entry.as_mut().filter(|debt| debt.lapse <= now) else { continue };
+            lapsed.first |= place == 0;
+            if session {
+                debt.disconnect();
+            } else {
                 lapsed.asked |= debt.asked;
                 *entry = None;
             }
@@ -201,6 +209,12 @@ pub(super) struct Lapsed {
 }
 
 impl Debt {
+    const fn disconnect(&mut self) {
+        self.undo = Undo::Disconnect;
+        self.retry_at = Instant::ZERO;
+        self.lapse = Instant::NEVER;
+    }
+
     const fn new(nonce: Nonce, undo: Undo) -> Self {
         Self {
             nonce,

@@ -120,7 +120,10 @@ impl Lease {
         self.phase = Phase::Held(holding);
         self.claim = Slot::Idle;
         self.watch = Slot::Idle;
-        self.establish = Slot::At(sent.alarm_after(LeaseConfig::renew_after(term)));
+        // The renewal of the place may be under way; it is the lease's now.
+        if !self.establish.is_flying() {
+            self.establish = Slot::At(sent.alarm_after(LeaseConfig::renew_after(term)));
+        }
     }
 
     pub(super) fn send_renewal(&mut self, term: Duration) -> Option<(Output, Flight)> {

@@ -264,10 +264,11 @@ impl Lease {
 
     /// What a request whose answer nobody will read may have left behind.
     fn undo_unknown(&self) -> Undo {
-        match self.config.assurance() {
-            Assurance::Session => Undo::Disconnect,
-            Assurance::Term => Undo::Release,
-        }
+        if self.is_session_store() { Undo::Disconnect } else { Undo::Release }
+    }
+
+    fn is_session_store(&self) -> bool {
+        self.config.assurance() == Assurance::Session
     }
 
     fn release_answered(&mut self, reply: Reply) {
@@ -282,7 +283,7 @@ impl Lease {
     }
 
     fn release_failed(&mut self, failure: Failure) {
-        let session = self.config.assurance() == Assurance::Session;
+        let session = self.is_session_store();
         let (config, jitter) = (&self.config, &mut self.jitter);
         self.debts.failed(failure, session, self.now, |tries| retry_pause(config, jitter, tries));
     }
@@ -330,7 +331,7 @@ impl Lease {
             self.release_failed(Failure::Unknown);
         }
         self.advance_place();
-        let lapsed = self.debts.lapse(now);
+        let lapsed = self.debts.lapse(now, self.is_session_store());
         self.debts_lapsed(lapsed);
         self.establish.ripen(now);
         self.claim.ripen(now);

@@ -115,6 +115,8 @@ impl Lease {
                     match self.config.waiting() {
                         Waiting::Queue => self.send(RequestKind::Enqueue { nonce, term }),
                         Waiting::Block if block => {
+                            // Silence is all that there is to hear until the lease is free.
+                            seeking.last_answer = DenyReason::Busy;
                             let limit = self.limit();
                             self.send_by(RequestKind::Acquire { nonce, term, block }, limit)
                         }
@@ -268,8 +270,7 @@ impl Lease {
         let give_up = match failure {
             Failure::Unknown => {
                 seeking.unresolved = true;
-                let session = self.config.assurance() == Assurance::Session;
-                if session || half_gone(seeking) {
+                if self.config.assurance() == Assurance::Session || half_gone(seeking) {
                     let nonce = seeking.nonce;
                     let once = seeking.once;
                     if !once {
