@@ -192,6 +192,32 @@ fn a_grant_to_another_nonce_under_our_op_is_released() {
 }
 
 #[test]
+fn a_nonce_whose_request_was_refused_is_not_used_again() {
+    for failure in [Failure::NotSent, refused(false)] {
+        let mut machine = Machine::new(config());
+        let first = machine.acquire(0, Wait::Forever).request();
+        machine.fail(10, first.op, failure).nothing();
+        let (at, said) = machine.run();
+        let second = said.request();
+        assert_ne!(second.nonce(), first.nonce());
+        // The network had doubled the first request, and its copy was executed.
+        let said = machine.reply(at, first.op, granted(first.nonce(), 1, TERM));
+        assert_eq!(said.request().kind, RequestKind::Release { nonce: first.nonce() });
+    }
+}
+
+#[test]
+fn a_release_before_acquired_was_polled_tells_the_release_alone() {
+    let mut machine = Machine::new(config());
+    let asked = machine.acquire(0, Wait::Once).request();
+    let reply = granted(asked.nonce(), 1, TERM);
+    machine.push(10, Input::Reply { op: asked.op, reply, as_of: None });
+    let release = machine.at(20, Input::Release).request();
+    let said = machine.reply(30, release.op, Reply::Released);
+    said.events(&[Event::Released { confirmed: true }, Event::Closed]);
+}
+
+#[test]
 fn every_attempt_has_a_nonce_of_its_own() {
     let mut machine = Machine::new(config());
     let mut seen = std::collections::HashSet::new();

@@ -250,13 +250,44 @@ fn a_session_that_stays_at_risk_ends() {
     let mut machine = Machine::new(session());
     hold_session(&mut machine);
     let probe = machine.tick(4_000).request();
-    machine.fail(4_001, probe.op, refused(true));
+    machine.fail(4_000, probe.op, refused(true));
     let (at, said) = machine.run();
     assert_eq!(at, 10_000);
     said.events(&[Event::Stopping { until: ms(12_000) }]);
     let (at, said) = machine.run();
     assert_eq!(at, 12_000);
     said.events(&[Event::Lost { reason: LossReason::Expired }]);
+}
+
+#[test]
+fn a_probe_that_fails_long_after_the_last_one_is_still_retried() {
+    let mut machine = Machine::new(session());
+    hold_session(&mut machine);
+    let probe = machine.tick(900_000).request();
+    machine.fail(900_000, probe.op, Failure::NotSent).events(&[Event::AtRisk]);
+    let (at, said) = machine.run();
+    let said = machine.reply(at, said.request().op, Reply::Renewed { term: span(TERM) });
+    assert!(matches!(said.events[..], [Event::Recovered { .. }]));
+}
+
+#[test]
+fn a_probe_s_silence_counts_even_if_the_machine_was_asleep_over_the_end() {
+    for asleep_until in [9_900, 10_000, 11_000, 600_000] {
+        let mut machine = Machine::new(session());
+        hold_session(&mut machine);
+        let probe = machine.tick(4_000).request();
+        machine.fail(4_000, probe.op, Failure::NotSent);
+        let (mut at, mut said) = machine.run();
+        while at < 8_000 {
+            machine.fail(at, said.request().op, Failure::NotSent);
+            (at, said) = machine.run();
+        }
+        let silent = said.request();
+        assert!(silent.respond_by <= ms(10_000));
+        let said = machine.tick(asleep_until.max(silent.respond_by.as_micros() / 1_000 + 1));
+        said.events(&[Event::Lost { reason: LossReason::SessionUnknown }]);
+        assert!(matches!(said.only_request().kind, RequestKind::Disconnect { .. }));
+    }
 }
 
 #[test]

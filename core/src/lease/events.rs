@@ -71,16 +71,14 @@ impl Events {
         None
     }
 
-    /// Takes the place of whatever the holding had to say: an `Acquired` that nobody has polled yet
-    /// was never true for the application.
     pub(super) const fn lost(&mut self, reason: LossReason) {
-        self.acquired = None;
-        self.holding_over();
         self.lost = Some(reason);
     }
 
-    /// Nothing about the holding is news any more.
+    /// Nothing about the holding is news any more. An `Acquired` that nobody has polled yet was never
+    /// true for the application.
     pub(super) const fn holding_over(&mut self) {
+        self.acquired = None;
         self.risk = None;
         self.stopping = false;
     }

@@ -114,7 +114,7 @@ impl Lease {
         holding.rest_on(self.deadline(sent, term), self.config.grace());
         if holding.bounded() && holding.stop <= self.now {
             let hopeless = self.config.usable(term) <= self.config.grace();
-            return self.grant_too_late(nonce, hopeless);
+            return self.grant_too_late(hopeless);
         }
         self.events.acquired(token, holding.basis());
         self.phase = Phase::Held(holding);
@@ -137,9 +137,10 @@ impl Lease {
         Some(self.send(RequestKind::Renew { nonce, term }))
     }
 
-    /// The answer to a renewal.
+    /// The answer to a renewal; of no use any more once the lease is stopping.
     pub(super) fn renewal_answered(&mut self, reply: Reply, sent: Instant) {
         match reply {
+            Reply::Renewed { .. } if self.stopping() => {}
             Reply::Renewed { term } => self.renewed(term, sent),
             Reply::Gone => self.lose(LossReason::Gone),
             Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } => {
@@ -187,8 +188,18 @@ impl Lease {
         if holding.is_session() && failure == Failure::Unknown {
             return self.lose(LossReason::SessionUnknown);
         }
+        if holding.stopping {
+            return;
+        }
         if holding.failures == 0 {
             self.events.at_risk();
+            if let Tenancy::Session { last_ok } = holding.tenancy {
+                // However long ago the last probe was, the retries have their time.
+                let third = LeaseConfig::renew_after(config.term());
+                let asked = last_ok.max(self.now.saturating_before(third));
+                let end = asked.checked_add(config.usable(config.term())).unwrap_or(asked);
+                holding.rest_on(end, config.grace());
+            }
         }
         let pause = retry_pause(config, jitter, holding.failures);
         holding.failures = holding.failures.saturating_add(1);
@@ -209,15 +220,23 @@ impl Lease {
         }
         if holding.bounded() && !holding.stopping && now >= holding.stop {
             holding.stopping = true;
-            self.establish = Slot::Idle;
             self.events.stopping();
+            // A probe's silence still tells that the session is not what it was.
+            if !(holding.is_session() && self.establish.is_flying()) {
+                self.establish = Slot::Idle;
+            }
         }
+    }
+
+    const fn stopping(&self) -> bool {
+        matches!(&self.phase, Phase::Held(holding) if holding.stopping)
     }
 
     pub(super) fn lose(&mut self, reason: LossReason) {
         let Phase::Held(holding) = &self.phase else { return };
         let nonce = holding.nonce;
         let unknown = self.establish.is_flying();
+        self.events.holding_over();
         self.events.lost(reason);
         self.end();
         match reason {

@@ -5,6 +5,7 @@ mod debts;
 mod events;
 mod holding;
 mod jitter;
+mod place;
 mod seeking;
 mod slot;
 
@@ -15,6 +16,7 @@ use self::{
     events::Events,
     holding::Holding,
     jitter::Jitter,
+    place::Place,
     seeking::Seeking,
     slot::{Flight, Slot},
 };
@@ -31,7 +33,7 @@ use crate::{
 ///
 /// A generation starts with `Acquire` and ends with [`Event::Closed`](crate::Event::Closed). In it
 /// the application hears either `Denied`, or `Acquired` and then exactly one of `Lost` and
-/// `Released` (`Lost` alone, if it came before `Acquired` was polled).
+/// `Released` (which come alone, if they came before `Acquired` was polled).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     config: LeaseConfig,
@@ -313,12 +315,12 @@ impl Lease {
     /// Whatever the time alone brings about.
     fn advance(&mut self) {
         let now = self.now;
-        self.advance_holding();
         self.advance_waiting();
         if self.establish.overdue(now) {
             self.establish = Slot::Idle;
             self.establish_failed(Failure::Unknown);
         }
+        self.advance_holding();
         if self.claim.overdue(now) {
             self.claim = Slot::Idle;
             self.claim_failed(Failure::Unknown);

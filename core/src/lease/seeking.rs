@@ -1,37 +1,29 @@
-//! The lease is wanted: attempts, waiting, a place in the queue.
+//! The lease is wanted: attempts, their outcomes, the waiting between them.
 
 use super::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seeking {
-    nonce: Nonce,
+    pub(super) nonce: Nonce,
     /// One answer is enough.
-    once: bool,
+    pub(super) once: bool,
     /// When the waiting ends.
     until: Instant,
     /// When the first request that may have been executed under this nonce was sent.
     first_sent: Option<Instant>,
     /// A request under this nonce brought no answer.
-    unresolved: bool,
-    place: Option<Place>,
+    pub(super) unresolved: bool,
+    pub(super) place: Option<Place>,
     /// Failed requests in a row.
-    failures: u32,
+    pub(super) failures: u32,
     /// The last pause between two polls, in microseconds.
     last_pause: u64,
     /// A hint came while a request was under way.
-    hinted: bool,
+    pub(super) hinted: bool,
     /// A `Watch` is installed; in a queue: and its hint has not come yet.
-    watching: bool,
+    pub(super) watching: bool,
     /// What to say if the wait ends now.
-    last_answer: DenyReason,
-}
-
-/// A place in the store's queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
-    /// When the last acknowledged `Enqueue` or `Renew` was sent: `Claim` establishes no term.
-    kept: Instant,
-    term: Duration,
+    pub(super) last_answer: DenyReason,
 }
 
 impl Seeking {
@@ -74,12 +66,6 @@ impl Seeking {
         self.first_sent = None;
         self.unresolved = false;
         self.place = None;
-    }
-}
-
-impl Place {
-    fn end(&self, config: &LeaseConfig) -> Instant {
-        self.kept.checked_add(config.usable(self.term)).unwrap_or(self.kept)
     }
 }
 
@@ -215,18 +201,11 @@ impl Lease {
         let Phase::Seeking(seeking) = &mut self.phase else { return };
         seeking.failures = 0;
         seeking.last_answer = DenyReason::Busy;
-        let (nonce, unresolved) = (seeking.nonce, seeking.unresolved);
-        let hinted = core::mem::take(&mut seeking.hinted);
-        let once = seeking.once;
-        if !once {
-            seeking.next_attempt();
-        }
-        if once {
+        let (unresolved, hinted) = (seeking.unresolved, core::mem::take(&mut seeking.hinted));
+        if seeking.once {
             return self.deny(DenyReason::Busy);
         }
-        if unresolved {
-            self.owe(nonce, self.undo_unknown());
-        }
+        self.next_attempt(unresolved.then(|| self.undo_unknown()));
         if self.config.waiting() == Waiting::PollAndWatch {
             self.watch_unless_watching();
         }
@@ -235,7 +214,7 @@ impl Lease {
 
     /// Decorrelated jitter between the floor and the ceiling ("Exponential Backoff And Jitter", AWS
     /// Architecture Blog, 2015), and not later than the holder's term is known to end, plus a floor.
-    fn next_poll(&mut self, holder_has: Option<Duration>) -> Instant {
+    pub(super) fn next_poll(&mut self, holder_has: Option<Duration>) -> Instant {
         let (floor, ceiling) = self.config.poll_pause();
         let Phase::Seeking(seeking) = &mut self.phase else { return self.now };
         let longest = Duration::from_micros(seeking.last_pause.saturating_mul(3));
@@ -247,186 +226,69 @@ impl Lease {
         self.now.alarm_after(pause.max(Duration::from_millis(1)))
     }
 
-    fn seeking_failed(&mut self, failure: Failure) {
-        let retry = {
-            let (config, jitter) = (&self.config, &mut self.jitter);
-            let Phase::Seeking(seeking) = &mut self.phase else { return };
-            seeking.last_answer = DenyReason::Failed(failure);
-            let pause = retry_pause(config, jitter, seeking.failures);
-            seeking.failures = seeking.failures.saturating_add(1);
-            self.now.alarm_after(match failure {
-                Failure::Refused { retry_after, .. } => pause.max(retry_after.unwrap_or_default()),
-                Failure::NotSent | Failure::Unknown => pause,
-            })
-        };
+    pub(super) fn seeking_failed(&mut self, failure: Failure) {
+        let retry = self.next_retry(failure);
         let Phase::Seeking(seeking) = &mut self.phase else { return };
+        seeking.last_answer = DenyReason::Failed(failure);
         if seeking.place.is_some() {
             return self.place_failed(failure, retry);
         }
-        let half_gone = |seeking: &Seeking| {
-            let half = self.config.usable(self.config.term()).checked_div(2).unwrap_or_default();
-            seeking.first_sent.is_some_and(|first| retry.saturating_since(first) >= half)
-        };
-        let give_up = match failure {
-            Failure::Unknown => {
-                seeking.unresolved = true;
-                if self.config.assurance() == Assurance::Session || half_gone(seeking) {
-                    let nonce = seeking.nonce;
-                    let once = seeking.once;
-                    if !once {
-                        seeking.next_attempt();
-                        self.owe(nonce, self.undo_unknown());
-                    }
-                    once
-                } else {
-                    false
-                }
-            }
-            Failure::NotSent | Failure::Refused { .. } => {
-                if !seeking.unresolved {
-                    seeking.first_sent = None;
-                } else if half_gone(seeking) && !seeking.once {
-                    let nonce = seeking.nonce;
-                    seeking.next_attempt();
-                    self.owe(nonce, self.undo_unknown());
-                }
-                let permanent = matches!(failure, Failure::Refused { permanent: true, .. });
-                let Phase::Seeking(seeking) = &self.phase else { return };
-                permanent || seeking.once
-            }
-        };
-        if give_up {
+        if failure == Failure::Unknown {
+            seeking.unresolved = true;
+        } else if !seeking.unresolved {
+            // Not executed: but a copy of the request may be, so the nonce is not used again (S12).
+            seeking.next_attempt();
+        }
+        // The same nonce resolves what is unknown, while half of its term since the first send is left.
+        let half = self.config.usable(self.config.term()).checked_div(2).unwrap_or_default();
+        let fresh = seeking.first_sent.is_some_and(|sent| retry.saturating_since(sent) < half);
+        let (once, unresolved) = (seeking.once, seeking.unresolved);
+        let resolving = unresolved && fresh && !self.is_session_store();
+
+        let permanent = matches!(failure, Failure::Refused { permanent: true, .. });
+        let answered = failure != Failure::Unknown || !resolving;
+        if permanent || (once && answered) {
             return self.deny(DenyReason::Failed(failure));
         }
-        self.establish = Slot::At(retry);
-    }
-
-    /// The store granted what is of no use.
-    pub(super) fn grant_too_late(&mut self, nonce: Nonce, hopeless: bool) {
-        let retry = self.next_poll(None);
-        let Phase::Seeking(seeking) = &mut self.phase else { return };
-        seeking.last_answer = DenyReason::TooLate;
-        let once = seeking.once;
-        seeking.next_attempt();
-        self.owe(nonce, Undo::Release);
-        self.claim = Slot::Idle;
-        if once || hopeless {
-            return self.deny(DenyReason::TooLate);
+        if unresolved && !resolving {
+            self.next_attempt(Some(self.undo_unknown()));
         }
         self.establish = Slot::At(retry);
     }
 
-    fn enqueued(&mut self, term: Duration, sent: Instant) {
-        let Phase::Seeking(seeking) = &mut self.phase else { return };
-        seeking.failures = 0;
-        seeking.unresolved = false;
-        seeking.last_answer = DenyReason::Busy;
-        seeking.place = Some(Place { kept: sent, term });
-        self.claim = Slot::Due;
-        self.plan_place_renewal(sent, term);
+    fn next_retry(&mut self, failure: Failure) -> Instant {
+        let Phase::Seeking(seeking) = &mut self.phase else { return self.now };
+        let pause = retry_pause(&self.config, &mut self.jitter, seeking.failures);
+        seeking.failures = seeking.failures.saturating_add(1);
+        self.now.alarm_after(match failure {
+            Failure::Refused { retry_after, .. } => pause.max(retry_after.unwrap_or_default()),
+            Failure::NotSent | Failure::Unknown => pause,
+        })
     }
 
-    fn plan_place_renewal(&mut self, sent: Instant, term: Duration) {
-        let floor = self.now.alarm_after(self.config.retry_pause(0));
-        let next = sent.alarm_after(LeaseConfig::renew_after(term));
-        self.establish = Slot::At(next.max(floor));
-    }
-
-    fn place_renewed(&mut self, reply: Reply, sent: Instant) {
-        match reply {
-            Reply::Renewed { term } => {
-                let Phase::Seeking(seeking) = &mut self.phase else { return };
-                let Some(place) = &mut seeking.place else { return };
-                let shorter = term < place.term;
-                place.kept = if shorter { sent } else { place.kept.max(sent) };
-                place.term = term;
-                seeking.failures = 0;
-                self.plan_place_renewal(sent, term);
-            }
-            Reply::Gone => self.place_lost(Undo::Release),
-            Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } => {
-                self.late(nonce);
-                self.seeking_failed(Failure::Unknown);
-            }
-            Reply::Busy { .. } | Reply::NotYet | Reply::Released | Reply::Watching => {
-                self.seeking_failed(Failure::Unknown);
-            }
-        }
-    }
-
-    /// A renewal of the place, or a claim, brought no answer.
-    fn place_failed(&mut self, failure: Failure, retry: Instant) {
-        match failure {
-            Failure::Unknown if self.config.assurance() == Assurance::Session => {
-                self.place_lost(Undo::Disconnect);
-            }
-            Failure::Refused { permanent: true, .. } => self.deny(DenyReason::Failed(failure)),
-            Failure::Unknown | Failure::NotSent | Failure::Refused { .. } => {
-                if self.establish.is_idle() {
-                    self.establish = Slot::At(retry);
-                }
-                if self.claim.is_idle() {
-                    self.claim = Slot::At(retry);
-                }
-            }
-        }
-    }
-
-    /// The place is released and taken anew under a fresh nonce.
-    fn place_lost(&mut self, undo: Undo) {
-        let retry = self.next_poll(None);
+    /// Goes on under a fresh nonce; the old one's debt is `owed`.
+    pub(super) fn next_attempt(&mut self, owed: Option<Undo>) {
         let Phase::Seeking(seeking) = &mut self.phase else { return };
         let nonce = seeking.nonce;
         seeking.next_attempt();
-        seeking.watching = false;
-        self.claim = Slot::Idle;
-        self.watch = Slot::Idle;
-        self.establish = Slot::At(retry);
-        self.owe(nonce, undo);
-    }
-
-    pub(super) fn claimed(&mut self, reply: Reply, flight: Flight) {
-        let Phase::Seeking(seeking) = self.phase else { return };
-        let Some(place) = seeking.place else { return };
-        match reply {
-            Reply::Granted { nonce, token, promise } if nonce == seeking.nonce => {
-                let (promise, sent) = match promise {
-                    Promise::Session => (promise, flight.sent),
-                    Promise::Place => (promise, place.kept),
-                    Promise::Term(term) => (Promise::Term(term.min(place.term)), place.kept),
-                };
-                self.granted(nonce, token, promise, sent, place.term);
-            }
-            Reply::NotYet => self.not_yet(),
-            Reply::Gone => self.place_lost(Undo::Release),
-            Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } => {
-                self.late(nonce);
-                self.claim_failed(Failure::Unknown);
-            }
-            Reply::Busy { .. } | Reply::Renewed { .. } | Reply::Released | Reply::Watching => {
-                self.claim_failed(Failure::Unknown);
-            }
+        if let Some(undo) = owed {
+            self.owe(nonce, undo);
         }
     }
 
-    fn not_yet(&mut self) {
-        let next = self.next_poll(None);
+    /// The store granted what is of no use.
+    pub(super) fn grant_too_late(&mut self, hopeless: bool) {
+        let retry = self.next_poll(None);
         let Phase::Seeking(seeking) = &mut self.phase else { return };
-        if seeking.once {
-            return self.deny(DenyReason::Busy);
+        seeking.last_answer = DenyReason::TooLate;
+        let give_up = seeking.once || hopeless;
+        self.establish = Slot::Idle;
+        self.claim = Slot::Idle;
+        self.next_attempt(Some(Undo::Release));
+        if give_up {
+            return self.deny(DenyReason::TooLate);
         }
-        seeking.failures = 0;
-        seeking.last_answer = DenyReason::Busy;
-        let hinted = core::mem::take(&mut seeking.hinted);
-        self.watch_unless_watching();
-        self.claim = if hinted { Slot::Due } else { Slot::At(next) };
-    }
-
-    pub(super) fn claim_failed(&mut self, failure: Failure) {
-        let Phase::Seeking(seeking) = &self.phase else { return };
-        if seeking.place.is_some() {
-            self.seeking_failed(failure);
-        }
+        self.establish = Slot::At(retry);
     }
 
     pub(super) fn watch_answered(&mut self, reply: Reply) {
@@ -448,7 +310,7 @@ impl Lease {
         self.look_now();
     }
 
-    fn watch_unless_watching(&mut self) {
+    pub(super) fn watch_unless_watching(&mut self) {
         let Phase::Seeking(seeking) = &self.phase else { return };
         if !seeking.watching {
             self.watch.hurry();
@@ -471,32 +333,26 @@ impl Lease {
         let Phase::Seeking(seeking) = &mut self.phase else { return };
         let once = seeking.once;
         seeking.last_answer = DenyReason::SessionLost;
-        seeking.next_attempt();
+        self.start_over(retry, None);
+        if once {
+            self.deny(DenyReason::SessionLost);
+        }
+    }
+
+    /// Drops whatever is under way, and goes on under a fresh nonce at `retry`.
+    pub(super) fn start_over(&mut self, retry: Instant, owed: Option<Undo>) {
+        let Phase::Seeking(seeking) = &mut self.phase else { return };
         seeking.watching = false;
-        self.establish = Slot::Idle;
         self.claim = Slot::Idle;
         self.watch = Slot::Idle;
-        if once {
-            return self.deny(DenyReason::SessionLost);
-        }
         self.establish = Slot::At(retry);
+        self.next_attempt(owed);
     }
 
     pub(super) fn advance_waiting(&mut self) {
         let Phase::Seeking(seeking) = &self.phase else { return };
         if seeking.until <= self.now {
             self.deny(seeking.last_answer);
-        }
-    }
-
-    pub(super) fn advance_place(&mut self) {
-        let Phase::Seeking(seeking) = &self.phase else { return };
-        if seeking.place.is_some_and(|place| place.end(&self.config) <= self.now) {
-            self.place_lost(if self.establish.is_flying() || self.claim.is_flying() {
-                self.undo_unknown()
-            } else {
-                Undo::Release
-            });
         }
     }
 }
