@@ -311,6 +311,33 @@ fn a_renewal_of_the_place_that_is_under_way_serves_the_lease() {
 }
 
 #[test]
+fn a_place_is_kept_no_longer_than_one_answered_request_justifies() {
+    let mut machine = Machine::new(queued());
+    let enqueue = in_queue(&mut machine);
+    let renew = |machine: &mut Machine, from: u64, term: u64, as_of: Option<u64>| {
+        for now in from.. {
+            let said = machine.tick(now);
+            for asked in said.requests {
+                if let RequestKind::Renew { .. } = asked.kind {
+                    let (reply, as_of) = (Reply::Renewed { term: span(term) }, as_of.map(ms));
+                    machine.at(now, Input::Reply { op: asked.op, reply, as_of });
+                    return now;
+                }
+                machine.reply(now, asked.op, Reply::NotYet);
+            }
+        }
+        unreachable!()
+    };
+    let first = renew(&mut machine, 3_999, 6_000, None);
+    assert_eq!(first, 4_000);
+    let second = renew(&mut machine, 5_999, 9_000, Some(500));
+    // Sent at 4,000 for 6 s ends later than sent at 500 for 9 s.
+    let claim = machine.at(second + 1, Input::Hint).only_request();
+    machine.reply(second + 2, claim.op, claimed(enqueue.nonce()));
+    assert!(machine.held(9_999) && !machine.held(10_000));
+}
+
+#[test]
 fn polling_goes_on_if_no_hint_ever_comes() {
     let mut machine = Machine::new(queued());
     in_queue(&mut machine);

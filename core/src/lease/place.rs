@@ -38,9 +38,10 @@ impl Lease {
             Reply::Renewed { term } => {
                 let Phase::Seeking(seeking) = &mut self.phase else { return };
                 let Some(place) = &mut seeking.place else { return };
-                let shorter = term < place.term;
-                place.kept = if shorter { sent } else { place.kept.max(sent) };
-                place.term = term;
+                let renewed = Place { kept: sent, term };
+                if term < place.term || renewed.end(&self.config) > place.end(&self.config) {
+                    *place = renewed;
+                }
                 seeking.failures = 0;
                 self.plan_place_renewal(sent, term);
             }
