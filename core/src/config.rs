@@ -159,6 +159,11 @@ impl LeaseConfig {
         }
     }
 
+    /// The same, for a store that is polled and promises a term.
+    pub(crate) const fn polled(self) -> Self {
+        Self { waiting: Waiting::Poll, assurance: Assurance::Term, ..self }
+    }
+
     /// L1: how long after its last renewal the store has certainly freed a lease that nobody renews.
     pub(crate) fn lapse(&self) -> Duration {
         let term = self.term();

@@ -10,6 +10,7 @@ mod lease;
 mod nonce;
 mod op;
 mod output;
+mod quorum;
 mod time;
 mod token;
 
@@ -22,5 +23,6 @@ pub use lease::{Held, Lease};
 pub use nonce::Nonce;
 pub use op::OpId;
 pub use output::{Basis, DenyReason, Event, LossReason, Output, RequestKind};
+pub use quorum::{NodeReply, NodeRequest, Quorum, QuorumInput, QuorumOutput};
 pub use time::{Drift, Instant};
 pub use token::{Token, TokenOutOfRange};

@@ -25,6 +25,10 @@ impl Token {
         }
     }
 
+    pub(crate) const fn next(self) -> Option<Self> {
+        Self::new(self.0.get().saturating_add(1))
+    }
+
     /// The token as a number.
     #[must_use]
     pub const fn get(self) -> u64 {

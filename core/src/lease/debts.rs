@@ -5,17 +5,17 @@ use crate::{Failure, Instant, Nonce};
 /// What may still lie in the store under a nonce that is of no use any more. Overflow is safe: nobody
 /// renews a ghost, so it lapses by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Debts {
+pub(crate) struct Debts {
     /// The first is the one whose release is under way, if one is.
     entries: [Option<Debt>; 3],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Debt {
-    pub(super) nonce: Nonce,
-    pub(super) undo: Undo,
+pub(crate) struct Debt {
+    pub(crate) nonce: Nonce,
+    pub(crate) undo: Undo,
     /// The application asked for it, and is told how it ended.
-    pub(super) asked: bool,
+    pub(crate) asked: bool,
     /// A grant came in while the release was under way: it may have come after it.
     again: bool,
     tries: u8,
@@ -26,21 +26,21 @@ pub(super) struct Debt {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Undo {
+pub(crate) enum Undo {
     Release,
     Disconnect,
 }
 
 impl Debts {
-    pub(super) const NONE: Self = Self { entries: [None; 3] };
+    pub(crate) const NONE: Self = Self { entries: [None; 3] };
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.iter().all(Option::is_none)
     }
 
     /// Adds a debt, or makes the one of the same nonce due again. `paying`: the first debt's release
     /// is under way.
-    pub(super) fn owe(&mut self, nonce: Nonce, undo: Undo, paying: bool) {
+    pub(crate) fn owe(&mut self, nonce: Nonce, undo: Undo, paying: bool) {
         let mut first = paying;
         for debt in self.entries.iter_mut().flatten() {
             if debt.nonce == nonce {
@@ -59,15 +59,20 @@ impl Debts {
         let debt = Debt::new(nonce, undo);
         if let Some(free) = self.entries.iter_mut().find(|entry| entry.is_none()) {
             *free = Some(debt);
-        } else if let Some(last) =
-            self.entries.iter_mut().rev().find(|entry| !entry.is_some_and(|debt| debt.asked))
+        } else if let Some(most_tried) = self
+            .entries
+            .iter_mut()
+            .skip(usize::from(paying))
+            .flatten()
+            .filter(|debt| !debt.asked)
+            .max_by_key(|debt| debt.tries)
         {
-            *last = Some(debt);
+            *most_tried = debt;
         }
     }
 
     /// Adds the release that the application asked for, before all others.
-    pub(super) fn owe_first(&mut self, nonce: Nonce) {
+    pub(crate) fn owe_first(&mut self, nonce: Nonce) {
         self.drop_nonce(nonce);
         let free = self.entries.iter().position(Option::is_none);
         let last = self.entries.len().saturating_sub(1);
@@ -79,10 +84,16 @@ impl Debts {
         }
     }
 
-    /// The debt to pay next, moved to the front and marked as sent.
-    pub(super) fn pay(&mut self, now: Instant, lapse: Duration) -> Option<Debt> {
-        let due =
-            self.entries.iter().position(|entry| entry.is_some_and(|debt| debt.retry_at <= now))?;
+    /// The debt to pay next, moved to the front and marked as sent: the application's own, then the
+    /// least tried.
+    pub(crate) fn pay(&mut self, now: Instant, lapse: Duration) -> Option<Debt> {
+        let due = |entry: &Option<Debt>| entry.filter(|debt| debt.retry_at <= now);
+        let (due, _) = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter_map(|(place, entry)| Some((place, due(entry)?)))
+            .min_by_key(|(_, debt)| (!debt.asked, debt.tries))?;
         self.entries.get_mut(..=due)?.rotate_right(1);
         let debt = self.entries.first_mut()?.as_mut()?;
         debt.retry_at = Instant::NEVER;
@@ -93,7 +104,7 @@ impl Debts {
     }
 
     /// The release under way was acknowledged. Returns the debt if that settles it.
-    pub(super) fn acknowledged(&mut self) -> Option<Debt> {
+    pub(crate) fn acknowledged(&mut self) -> Option<Debt> {
         let first = self.entries.first_mut()?;
         let debt = first.as_mut()?;
         if debt.again {
@@ -105,7 +116,7 @@ impl Debts {
     }
 
     /// The release under way brought no answer.
-    pub(super) fn failed(
+    pub(crate) fn failed(
         &mut self,
         failure: Failure,
         session: bool,
@@ -132,7 +143,7 @@ impl Debts {
     }
 
     /// The release under way is given up for a more urgent one; it is sent again later.
-    pub(super) fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         if let Some(debt) = self.entries.first_mut().and_then(Option::as_mut) {
             debt.retry_at = Instant::ZERO;
         }
@@ -141,7 +152,7 @@ impl Debts {
     /// Drops every debt whose lease the store has freed by itself, and closes the session of one
     /// that cannot be released. Returns whether the first was among them (its request is of no use
     /// any more), and whether the application's was dropped.
-    pub(super) fn lapse(&mut self, now: Instant, session: bool) -> Lapsed {
+    pub(crate) fn lapse(&mut self, now: Instant, session: bool) -> Lapsed {
         let mut lapsed = Lapsed::default();
         for (place, entry) in self.entries.iter_mut().enumerate() {
             let Some(debt) = entry.as_mut().filter(|debt| debt.lapse <= now) else { continue };
@@ -157,7 +168,7 @@ impl Debts {
     }
 
     /// Drops the debt of a nonce whose session has ended. Returns the same as [`lapse`](Self::lapse).
-    pub(super) fn drop_nonce(&mut self, nonce: Nonce) -> Lapsed {
+    pub(crate) fn drop_nonce(&mut self, nonce: Nonce) -> Lapsed {
         let mut lapsed = Lapsed::default();
         for (place, entry) in self.entries.iter_mut().enumerate() {
             if let Some(debt) = entry
@@ -172,7 +183,7 @@ impl Debts {
     }
 
     /// The clock went back: nothing that was noted by it counts.
-    pub(super) fn restart(&mut self, now: Instant, lapse: Duration) {
+    pub(crate) fn restart(&mut self, now: Instant, lapse: Duration) {
         for debt in self.entries.iter_mut().flatten() {
             debt.retry_at = Instant::ZERO;
             if debt.lapse != Instant::NEVER {
@@ -182,7 +193,7 @@ impl Debts {
     }
 
     /// The next retry after `now`, or lapse.
-    pub(super) fn alarm(&self, now: Instant) -> Instant {
+    pub(crate) fn alarm(&self, now: Instant) -> Instant {
         self.entries
             .iter()
             .flatten()
@@ -194,7 +205,7 @@ impl Debts {
             .unwrap_or(Instant::NEVER)
     }
 
-    pub(super) fn shift(&mut self, shift: impl Fn(Instant) -> Instant) {
+    pub(crate) fn shift(&mut self, shift: impl Fn(Instant) -> Instant) {
         for debt in self.entries.iter_mut().flatten() {
             debt.retry_at = shift(debt.retry_at);
             debt.lapse = shift(debt.lapse);
@@ -203,9 +214,9 @@ impl Debts {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lapsed {
-    pub(super) first: bool,
-    pub(super) asked: bool,
+pub(crate) struct Lapsed {
+    pub(crate) first: bool,
+    pub(crate) asked: bool,
 }
 
 impl Debt {

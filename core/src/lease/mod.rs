@@ -1,16 +1,17 @@
 //! The lease: acquire, wait, renew, release, kill-switch.
 
 mod canonical;
-mod debts;
+pub(crate) mod debts;
 mod events;
 mod holding;
 mod jitter;
 mod place;
 mod seeking;
-mod slot;
+pub(crate) mod slot;
 
 use core::time::Duration;
 
+pub(crate) use self::canonical::relative;
 use self::{
     debts::{Debts, Lapsed, Undo},
     events::Events,
@@ -116,6 +117,14 @@ impl Lease {
     #[must_use]
     pub const fn config(&self) -> &LeaseConfig {
         &self.config
+    }
+
+    pub(crate) const fn instance(&self) -> u32 {
+        self.instance
+    }
+
+    pub(crate) const fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// Takes one input at the host's time `now`. Never refuses and never fails: time is advanced

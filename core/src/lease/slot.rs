@@ -1,9 +1,10 @@
+use super::relative;
 use crate::{Instant, OpId};
 
 /// One kind of request: nothing to do, planned, to be sent at the next poll, or under way. There is
 /// one slot for each kind, which is what bounds the requests in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     #[default]
     Idle,
     At(Instant),
@@ -18,16 +19,16 @@ pub(super) enum Slot {
 
 /// A request that was polled and not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Flight {
+pub(crate) struct Flight {
     /// Alone names the request: no machine uses a number twice.
-    pub(super) sequence: u32,
+    pub(crate) sequence: u32,
     /// The last `handle` before it was polled, hence not later than its bytes left.
-    pub(super) sent: Instant,
-    pub(super) respond_by: Instant,
+    pub(crate) sent: Instant,
+    pub(crate) respond_by: Instant,
 }
 
 impl Flight {
-    pub(super) const fn answers_to(&self, op: OpId) -> bool {
+    pub(crate) const fn answers_to(&self, op: OpId) -> bool {
         if cfg!(tenure_sabotage = "nonce-ignored") {
             return true;
         }
@@ -36,7 +37,7 @@ impl Flight {
 }
 
 impl Slot {
-    pub(super) fn ripen(&mut self, now: Instant) {
+    pub(crate) fn ripen(&mut self, now: Instant) {
         if let Self::At(at) = *self
             && at <= now
         {
@@ -45,12 +46,12 @@ impl Slot {
     }
 
     /// The flight whose time for an answer is over.
-    pub(super) fn overdue(&self, now: Instant) -> bool {
+    pub(crate) fn overdue(&self, now: Instant) -> bool {
         matches!(*self, Self::Flying { respond_by, .. } if respond_by <= now)
     }
 
     /// Ends the flight that `op` names.
-    pub(super) fn land(&mut self, op: OpId) -> Option<Flight> {
+    pub(crate) fn land(&mut self, op: OpId) -> Option<Flight> {
         let Self::Flying { sequence, sent, respond_by } = *self else { return None };
         let flight = Flight { sequence, sent, respond_by };
         if !flight.answers_to(op) {
@@ -60,15 +61,15 @@ impl Slot {
         Some(flight)
     }
 
-    pub(super) const fn is_flying(&self) -> bool {
+    pub(crate) const fn is_flying(&self) -> bool {
         matches!(self, Self::Flying { .. })
     }
 
-    pub(super) const fn is_idle(&self) -> bool {
+    pub(crate) const fn is_idle(&self) -> bool {
         matches!(self, Self::Idle)
     }
 
-    pub(super) const fn alarm(&self) -> Instant {
+    pub(crate) const fn alarm(&self) -> Instant {
         match *self {
             Self::At(at) => at,
             Self::Flying { respond_by, .. } => respond_by,
@@ -76,8 +77,21 @@ impl Slot {
         }
     }
 
+    /// See [`canonical`](crate::Lease::canonical).
+    pub(crate) const fn relative(self, sequence: u32, now: Instant) -> Self {
+        match self {
+            Self::At(at) => Self::At(relative(at, now)),
+            Self::Flying { sequence: flying, sent, respond_by } => Self::Flying {
+                sequence: sequence.wrapping_sub(flying),
+                sent: relative(sent, now),
+                respond_by: relative(respond_by, now),
+            },
+            Self::Idle | Self::Due => self,
+        }
+    }
+
     /// Makes it due now, unless it is under way.
-    pub(super) const fn hurry(&mut self) {
+    pub(crate) const fn hurry(&mut self) {
         if !self.is_flying() {
             *self = Self::Due;
         }
