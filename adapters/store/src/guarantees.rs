@@ -77,6 +77,43 @@ pub struct Requirements {
     pub fairness: Option<Fairness>,
 }
 
+impl Requirements {
+    /// Both of them. Where both name a guarantee, `other` counts.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            fencing: other.fencing.or(self.fencing),
+            tenancy: other.tenancy.or(self.tenancy),
+            failover: other.failover.or(self.failover),
+            fairness: other.fairness.or(self.fairness),
+        }
+    }
+}
+
+impl From<Fencing> for Requirements {
+    fn from(least: Fencing) -> Self {
+        Self { fencing: Some(least), ..Self::default() }
+    }
+}
+
+impl From<Tenancy> for Requirements {
+    fn from(least: Tenancy) -> Self {
+        Self { tenancy: Some(least), ..Self::default() }
+    }
+}
+
+impl From<Failover> for Requirements {
+    fn from(least: Failover) -> Self {
+        Self { failover: Some(least), ..Self::default() }
+    }
+}
+
+impl From<Fairness> for Requirements {
+    fn from(least: Fairness) -> Self {
+        Self { fairness: Some(least), ..Self::default() }
+    }
+}
+
 /// What the fencing token survives. Ordered: later is stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
