@@ -1,6 +1,6 @@
 use core::{error, fmt, time::Duration};
 
-use crate::Drift;
+use crate::{Drift, micros::Micros};
 
 /// How a [`Lease`](crate::Lease) behaves; checked when it is built, and immutable after.
 ///
@@ -26,21 +26,6 @@ pub struct LeaseConfig {
     drift: Drift,
     waiting: Waiting,
     assurance: Assurance,
-}
-
-/// Half the size of a `Duration`, which matters where memory is counted in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Micros(u64);
-
-impl Micros {
-    const fn of(span: Duration) -> Self {
-        let micros = span.as_micros();
-        Self(if micros > u64::MAX as u128 { u64::MAX } else { micros as u64 })
-    }
-
-    const fn get(self) -> Duration {
-        Duration::from_micros(self.0)
-    }
 }
 
 /// How one waits for a lease that somebody else has; a property of the store.
@@ -141,11 +126,14 @@ impl LeaseConfig {
     /// `term − ⌈term·ρ⌉ − quantum − margin`; zero if that is negative. A term above
     /// [`MAX_TERM`](Self::MAX_TERM) counts as that.
     #[must_use]
-    pub fn usable(&self, term: Duration) -> Duration {
-        let term = term.min(Self::MAX_TERM);
-        term.saturating_sub(self.drift.of(term))
-            .saturating_sub(self.quantum.get())
-            .saturating_sub(self.margin.get())
+    pub const fn usable(&self, term: Duration) -> Duration {
+        self.usable_of(Micros::of(term)).get()
+    }
+
+    pub(crate) const fn usable_of(&self, term: Micros) -> Micros {
+        let longest = Micros::of(Self::MAX_TERM);
+        let term = if term.0 > longest.0 { longest } else { term };
+        term.less(self.drift.of_micros(term)).less(self.quantum).less(self.margin)
     }
 
     /// What this configuration costs when things go wrong.
@@ -155,7 +143,7 @@ impl LeaseConfig {
         WorstCase {
             warning: loss.saturating_sub(self.grace()),
             loss,
-            takeover: self.lapse().saturating_add(self.poll_ceiling.get()),
+            takeover: self.lapse().plus(self.poll_ceiling).get(),
         }
     }
 
@@ -165,21 +153,33 @@ impl LeaseConfig {
     }
 
     /// L1: how long after its last renewal the store has certainly freed a lease that nobody renews.
-    pub(crate) fn lapse(&self) -> Duration {
-        let term = self.term();
-        term.saturating_add(self.drift.of(term)).saturating_add(self.quantum.get())
+    pub(crate) const fn lapse(&self) -> Micros {
+        self.term.plus(self.drift.of_micros(self.term)).plus(self.quantum)
     }
 
     /// How long after the last good renewal was sent the next one is.
-    pub(crate) const fn renew_after(term: Duration) -> Duration {
-        fraction(term, 3)
+    pub(crate) const fn renew_after(term: Micros) -> Micros {
+        term.part(3)
     }
 
     /// The longest pause before retry `number` (from 0) of a failed request.
-    pub(crate) fn retry_pause(&self, number: u32) -> Duration {
-        let first = fraction(self.term(), 64);
-        first.saturating_mul(1 << number.min(4)).min(fraction(self.term(), 12))
+    pub(crate) fn retry_pause(&self, number: u32) -> Micros {
+        self.term.part(64).times(1 << number.min(4)).min(self.term.part(12))
     }
+
+    pub(crate) const fn spans(&self) -> Spans {
+        let Self { term, grace, attempt_timeout, poll_floor, poll_ceiling, .. } = *self;
+        Spans { term, grace, attempt_timeout, poll_floor, poll_ceiling }
+    }
+}
+
+/// The spans that the machines read, as they reckon.
+pub(crate) struct Spans {
+    pub(crate) term: Micros,
+    pub(crate) grace: Micros,
+    pub(crate) attempt_timeout: Micros,
+    pub(crate) poll_floor: Micros,
+    pub(crate) poll_ceiling: Micros,
 }
 
 impl Default for LeaseConfig {
@@ -293,10 +293,11 @@ impl LeaseConfigBuilder {
             return Err(ConfigError::BlockingNeedsSession);
         }
         let config = self.unchecked();
-        let needed = LeaseConfig::renew_after(term)
-            .saturating_add(attempt_timeout.saturating_mul(2))
-            .saturating_add(config.retry_pause(0))
-            .saturating_add(config.grace());
+        let needed = LeaseConfig::renew_after(config.term)
+            .plus(config.attempt_timeout.times(2))
+            .plus(config.retry_pause(0))
+            .plus(config.grace)
+            .get();
         let available = config.usable(term);
         if needed > available {
             return Err(ConfigError::NoRoomToRenew { needed, available });
@@ -321,12 +322,16 @@ impl LeaseConfigBuilder {
 
     fn grace_or_default(&self) -> Duration {
         self.grace.unwrap_or_else(|| {
-            fraction(self.term, 10).clamp(Duration::from_millis(100), Duration::from_secs(5))
+            let tenth = Micros::of(self.term).part(10).get();
+            tenth.clamp(Duration::from_millis(100), Duration::from_secs(5))
         })
     }
 
     fn attempt_timeout_or_default(&self) -> Duration {
-        self.attempt_timeout.unwrap_or_else(|| fraction(self.term, 6).min(Duration::from_secs(5)))
+        self.attempt_timeout.unwrap_or_else(|| {
+            let sixth = Micros::of(self.term).part(6).get();
+            sixth.min(Duration::from_secs(5))
+        })
     }
 }
 
@@ -358,13 +363,6 @@ impl From<LeaseConfig> for LeaseConfigBuilder {
             waiting: config.waiting,
             assurance: config.assurance,
         }
-    }
-}
-
-const fn fraction(span: Duration, divisor: u32) -> Duration {
-    match span.checked_div(divisor) {
-        Some(part) => part,
-        None => Duration::ZERO,
     }
 }
 

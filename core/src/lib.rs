@@ -7,6 +7,7 @@ mod fence;
 mod fence_map;
 mod input;
 mod lease;
+mod micros;
 mod nonce;
 mod op;
 mod output;

@@ -1,5 +1,7 @@
 use core::{fmt, time::Duration};
 
+use crate::micros::Micros;
+
 /// A reading of the host's clock, in whole microseconds since an origin of the host's choice.
 ///
 /// The core never reads a clock; every call is given one. The host's clock must
@@ -41,24 +43,34 @@ impl Instant {
     /// `self + span`, or `None` where a `u64` of microseconds cannot hold it.
     #[must_use]
     pub fn checked_add(self, span: Duration) -> Option<Self> {
-        let span = u64::try_from(span.as_micros()).ok()?;
-        Some(Self { micros: self.micros.checked_add(span)? })
+        Some(Self { micros: self.micros.checked_add(Micros::of(span).0)? })
     }
 
-    /// For timers only: an alarm that overflows never rings, while a deadline ends at once.
-    pub(crate) fn alarm_after(self, span: Duration) -> Self {
-        self.checked_add(span).unwrap_or(Self::NEVER)
+    /// For deadlines: one that overflows ends at once.
+    pub(crate) const fn deadline_after(self, span: Micros) -> Self {
+        match self.micros.checked_add(span.0) {
+            Some(micros) => Self { micros },
+            None => self,
+        }
     }
 
-    pub(crate) fn saturating_before(self, span: Duration) -> Self {
-        let span = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-        Self { micros: self.micros.saturating_sub(span) }
+    /// For timers: an alarm that overflows never rings.
+    pub(crate) const fn alarm_after(self, span: Micros) -> Self {
+        Self { micros: self.micros.saturating_add(span.0) }
+    }
+
+    pub(crate) const fn before(self, span: Micros) -> Self {
+        Self { micros: self.micros.saturating_sub(span.0) }
+    }
+
+    pub(crate) const fn since(self, earlier: Self) -> Micros {
+        Micros(self.micros.saturating_sub(earlier.micros))
     }
 
     /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
-        Duration::from_micros(self.micros.saturating_sub(earlier.micros))
+        self.since(earlier).get()
     }
 }
 
@@ -94,8 +106,15 @@ impl Drift {
     /// ⌈span · ρ⌉: what the bound may take off a span, or add to it.
     #[must_use]
     pub const fn of(self, span: Duration) -> Duration {
-        let micros = span.as_micros().saturating_mul(self.ppm as u128).div_ceil(1_000_000);
-        if micros > u64::MAX as u128 { Duration::MAX } else { Duration::from_micros(micros as u64) }
+        self.of_micros(Micros::of(span)).get()
+    }
+
+    pub(crate) const fn of_micros(self, span: Micros) -> Micros {
+        // In two parts, so that no product exceeds 64 bits for any term.
+        let (ppm, million) = (self.ppm as u64, Micros(1_000_000));
+        let whole = span.part(million.0);
+        let rest = span.less(whole.times(million.0));
+        whole.times(ppm).plus(Micros(rest.0.saturating_mul(ppm).div_ceil(million.0)))
     }
 }
 

@@ -1,1 +1,9 @@
-//! tenure-dialects
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+#[cfg(test)]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod redis;

@@ -1,6 +1,4 @@
-use core::time::Duration;
-
-use crate::{Failure, Instant, Nonce};
+use crate::{Failure, Instant, Nonce, micros::Micros};
 
 /// What may still lie in the store under a nonce that is of no use any more. Overflow is safe: nobody
 /// renews a ghost, so it lapses by itself.
@@ -86,7 +84,10 @@ impl Debts {
 
     /// The debt to pay next, moved to the front and marked as sent: the application's own, then the
     /// least tried.
-    pub(crate) fn pay(&mut self, now: Instant, lapse: Duration) -> Option<Debt> {
+    pub(crate) fn pay(&mut self, now: Instant, lapse: impl FnOnce() -> Micros) -> Option<Debt> {
+        if self.is_empty() {
+            return None;
+        }
         let due = |entry: &Option<Debt>| entry.filter(|debt| debt.retry_at <= now);
         let (due, _) = self
             .entries
@@ -98,7 +99,7 @@ impl Debts {
         let debt = self.entries.first_mut()?.as_mut()?;
         debt.retry_at = Instant::NEVER;
         if debt.undo == Undo::Release {
-            debt.lapse = debt.lapse.min(now.alarm_after(lapse));
+            debt.lapse = debt.lapse.min(now.alarm_after(lapse()));
         }
         Some(*debt)
     }
@@ -121,7 +122,7 @@ impl Debts {
         failure: Failure,
         session: bool,
         now: Instant,
-        pause: impl FnOnce(u32) -> Duration,
+        pause: impl FnOnce(u32) -> Micros,
     ) {
         let Some(debt) = self.entries.first_mut().and_then(Option::as_mut) else { return };
         let pause = pause(u32::from(debt.tries));
@@ -136,7 +137,7 @@ impl Debts {
                 Instant::NEVER
             }
             Failure::Refused { retry_after, .. } => {
-                now.alarm_after(pause.max(retry_after.unwrap_or_default()))
+                now.alarm_after(pause.max(retry_after.map_or(Micros::ZERO, Micros::of)))
             }
             Failure::Unknown | Failure::NotSent => now.alarm_after(pause),
         };
@@ -183,7 +184,7 @@ impl Debts {
     }
 
     /// The clock went back: nothing that was noted by it counts.
-    pub(crate) fn restart(&mut self, now: Instant, lapse: Duration) {
+    pub(crate) fn restart(&mut self, now: Instant, lapse: Micros) {
         for debt in self.entries.iter_mut().flatten() {
             debt.retry_at = Instant::ZERO;
             if debt.lapse != Instant::NEVER {

@@ -4,6 +4,8 @@ use crate::{Basis, DenyReason, Event, Instant, LossReason, Token};
 /// order of events is fixed. Bounded however rarely it is drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Events {
+    /// Whether any of the others may be set: there is nothing to tell at most polls.
+    any: bool,
     lost: Option<LossReason>,
     went_back: Option<(Token, Token)>,
     acquired: Option<(Token, Basis)>,
@@ -23,6 +25,7 @@ enum Risk {
 
 impl Events {
     pub(super) const NONE: Self = Self {
+        any: false,
         lost: None,
         went_back: None,
         acquired: None,
@@ -37,6 +40,12 @@ impl Events {
     /// `Lost` first; the others in the order in which they can happen. What concerns the holding is
     /// told from the holding as it is now: its basis and deadline.
     pub(super) fn next(&mut self, holding: Option<(Basis, Instant)>) -> Option<Event> {
+        let event = self.take_first(holding);
+        self.any = event.is_some();
+        event
+    }
+
+    fn take_first(&mut self, holding: Option<(Basis, Instant)>) -> Option<Event> {
         if let Some(reason) = self.lost.take() {
             return Some(Event::Lost { reason });
         }
@@ -73,6 +82,7 @@ impl Events {
 
     pub(super) const fn lost(&mut self, reason: LossReason) {
         self.lost = Some(reason);
+        self.any = true;
     }
 
     /// Nothing about the holding is news any more. An `Acquired` that nobody has polled yet was never
@@ -85,18 +95,22 @@ impl Events {
 
     pub(super) const fn token_went_back(&mut self, seen: Token, got: Token) {
         self.went_back = Some((seen, got));
+        self.any = true;
     }
 
     pub(super) const fn acquired(&mut self, token: Token, basis: Basis) {
         self.acquired = Some((token, basis));
+        self.any = true;
     }
 
     pub(super) const fn at_risk(&mut self) {
         self.risk = Some(Risk::AtRisk);
+        self.any = true;
     }
 
     /// An `AtRisk` that nobody has polled is over before it was told.
     pub(super) const fn recovered(&mut self) {
+        self.any = true;
         self.risk = match self.risk {
             Some(Risk::AtRisk) => None,
             Some(Risk::Recovered) | None => Some(Risk::Recovered),
@@ -105,22 +119,31 @@ impl Events {
 
     pub(super) const fn stopping(&mut self) {
         self.stopping = true;
+        self.any = true;
     }
 
     pub(super) const fn released(&mut self, confirmed: bool) {
         self.released = Some(confirmed);
+        self.any = true;
     }
 
     pub(super) const fn denied(&mut self, reason: DenyReason) {
         self.denied = Some(reason);
+        self.any = true;
     }
 
     pub(super) const fn closed(&mut self) {
         self.closed = true;
+        self.any = true;
     }
 
     pub(super) const fn in_use(&mut self) {
         self.in_use = true;
+        self.any = true;
+    }
+
+    pub(super) const fn any(&self) -> bool {
+        self.any
     }
 
     /// Whether `Closed` is still to be told: until then the generation is live.

@@ -1,6 +1,7 @@
 //! The lease is held: renewal, the kill-switch, loss.
 
 use super::*;
+use crate::config::Spans;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Holding {
@@ -19,7 +20,7 @@ pub(super) struct Holding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tenancy {
     /// The last term that the store granted.
-    Term(Duration),
+    Term(Micros),
     /// When the last request that the session answered was sent.
     Session { last_ok: Instant },
 }
@@ -65,19 +66,19 @@ impl Holding {
         self.deadline = shift(self.deadline);
     }
 
-    fn rest_on(&mut self, deadline: Instant, grace: Duration) {
+    const fn rest_on(&mut self, deadline: Instant, grace: Micros) {
         self.deadline = deadline;
-        self.stop = deadline.saturating_before(grace);
+        self.stop = deadline.before(grace);
     }
 }
 
 impl Lease {
     /// D1 and D2: the deadline of a grant of `term` whose request was first sent at `sent`.
-    fn deadline(&self, sent: Instant, term: Duration) -> Instant {
+    fn deadline(&self, sent: Instant, term: Micros) -> Instant {
         if cfg!(tenure_sabotage = "no-drift-margin") {
-            return sent.checked_add(term).unwrap_or(sent);
+            return sent.deadline_after(term);
         }
-        sent.checked_add(self.config.usable(term)).unwrap_or(sent)
+        sent.deadline_after(self.config.usable_of(term))
     }
 
     /// A grant whose request was first sent at `sent`: held, unless too little of it is left.
@@ -87,7 +88,7 @@ impl Lease {
         token: Token,
         promise: Promise,
         sent: Instant,
-        place: Duration,
+        place: Micros,
     ) {
         if let Some(seen) = self.highest
             && token <= seen
@@ -97,9 +98,9 @@ impl Lease {
         self.remember(token);
 
         let (tenancy, term) = match promise {
-            Promise::Term(term) => (Tenancy::Term(term), term),
+            Promise::Term(term) => (Tenancy::Term(Micros::of(term)), Micros::of(term)),
             Promise::Place => (Tenancy::Term(place), place),
-            Promise::Session => (Tenancy::Session { last_ok: sent }, self.config.term()),
+            Promise::Session => (Tenancy::Session { last_ok: sent }, self.config.spans().term),
         };
         let sent = if cfg!(tenure_sabotage = "deadline-from-reply") { self.now } else { sent };
         let mut holding = Holding {
@@ -111,9 +112,9 @@ impl Lease {
             failures: 0,
             stopping: false,
         };
-        holding.rest_on(self.deadline(sent, term), self.config.grace());
+        holding.rest_on(self.deadline(sent, term), self.config.spans().grace);
         if holding.bounded() && holding.stop <= self.now {
-            let hopeless = self.config.usable(term) <= self.config.grace();
+            let hopeless = self.config.usable_of(term) <= self.config.spans().grace;
             return self.grant_too_late(hopeless);
         }
         self.events.acquired(token, holding.basis());
@@ -126,22 +127,23 @@ impl Lease {
         }
     }
 
-    pub(super) fn send_renewal(&mut self, term: Duration) -> Option<(Output, Flight)> {
+    pub(super) fn send_renewal(&mut self) -> Option<(Output, Flight)> {
         // D4: where the store had granted more than we ask for, this shortens the lease, answered or not.
-        let (deadline, grace) = (self.deadline(self.now, term), self.config.grace());
+        let Spans { term, grace, .. } = self.config.spans();
+        let end = self.now.deadline_after(self.config.usable_of(term));
         let Phase::Held(holding) = &mut self.phase else { return None };
-        if !holding.is_session() {
-            holding.rest_on(holding.deadline.min(deadline), grace);
+        if matches!(holding.tenancy, Tenancy::Term(granted) if granted > term) {
+            holding.rest_on(holding.deadline.min(end), grace);
         }
         let nonce = holding.nonce;
-        Some(self.send(RequestKind::Renew { nonce, term }))
+        Some(self.send(RequestKind::Renew { nonce, term: term.get() }))
     }
 
     /// The answer to a renewal; of no use any more once the lease is stopping.
     pub(super) fn renewal_answered(&mut self, reply: Reply, sent: Instant) {
         match reply {
             Reply::Renewed { .. } if self.stopping() => {}
-            Reply::Renewed { term } => self.renewed(term, sent),
+            Reply::Renewed { term } => self.renewed(Micros::of(term), sent),
             Reply::Gone => self.lose(LossReason::Gone),
             Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } => {
                 self.late(nonce);
@@ -153,32 +155,30 @@ impl Lease {
         }
     }
 
-    fn renewed(&mut self, term: Duration, sent: Instant) {
+    fn renewed(&mut self, term: Micros, sent: Instant) {
         let sent = if cfg!(tenure_sabotage = "deadline-from-reply") { self.now } else { sent };
-        let asked = self.config.term();
-        let floor = self.now.alarm_after(self.config.retry_pause(0));
-        let deadline = self.deadline(sent, term);
-        let session_deadline = self.deadline(sent, asked);
-        let grace = self.config.grace();
-        let Phase::Held(holding) = &mut self.phase else { return };
-        let (deadline, term) = match &mut holding.tenancy {
+        let Phase::Held(holding) = &self.phase else { return };
+        let (tenancy, term, shorter) = match holding.tenancy {
             Tenancy::Session { last_ok } => {
-                *last_ok = sent.max(*last_ok);
-                (session_deadline.max(holding.deadline), asked)
+                let last_ok = last_ok.max(sent);
+                (Tenancy::Session { last_ok }, self.config.spans().term, false)
             }
-            // D3, except that a shorter term ends the lease earlier at the store, too.
-            Tenancy::Term(granted) => {
-                let shorter = term < *granted;
-                *granted = term;
-                (if shorter { deadline } else { deadline.max(holding.deadline) }, term)
-            }
+            Tenancy::Term(granted) => (Tenancy::Term(term), term, term < granted),
         };
+        let deadline = self.deadline(sent, term);
+        // D3, except that a shorter term ends the lease earlier at the store, too.
+        let deadline = if shorter { deadline } else { deadline.max(holding.deadline) };
+        let next = sent.alarm_after(LeaseConfig::renew_after(term));
+        let floor = self.now.alarm_after(self.config.retry_pause(0));
+        self.establish = Slot::At(next.max(floor));
+
+        let grace = self.config.spans().grace;
+        let Phase::Held(holding) = &mut self.phase else { return };
+        holding.tenancy = tenancy;
         holding.rest_on(deadline, grace);
         if core::mem::take(&mut holding.failures) > 0 {
             self.events.recovered();
         }
-        let next = sent.alarm_after(LeaseConfig::renew_after(term));
-        self.establish = Slot::At(next.max(floor));
     }
 
     /// A renewal brought no answer: never a release, never a longer lease (S11).
@@ -195,19 +195,18 @@ impl Lease {
             self.events.at_risk();
             if let Tenancy::Session { last_ok } = holding.tenancy {
                 // However long ago the last probe was, the retries have their time.
-                let third = LeaseConfig::renew_after(config.term());
-                let asked = last_ok.max(self.now.saturating_before(third));
-                let end = asked.checked_add(config.usable(config.term())).unwrap_or(asked);
-                holding.rest_on(end, config.grace());
+                let Spans { term, grace, .. } = config.spans();
+                let asked = last_ok.max(self.now.before(LeaseConfig::renew_after(term)));
+                holding.rest_on(asked.deadline_after(config.usable_of(term)), grace);
             }
         }
         let pause = retry_pause(config, jitter, holding.failures);
         holding.failures = holding.failures.saturating_add(1);
         self.establish = match failure {
             Failure::Refused { permanent: true, .. } => Slot::Idle,
-            Failure::Refused { permanent: false, retry_after } => {
-                Slot::At(self.now.alarm_after(pause.max(retry_after.unwrap_or_default())))
-            }
+            Failure::Refused { permanent: false, retry_after } => Slot::At(
+                self.now.alarm_after(pause.max(retry_after.map_or(Micros::ZERO, Micros::of))),
+            ),
             Failure::NotSent | Failure::Unknown => Slot::At(self.now.alarm_after(pause)),
         };
     }

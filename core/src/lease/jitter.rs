@@ -1,4 +1,4 @@
-use core::time::Duration;
+use crate::micros::Micros;
 
 /// Spreads the requests of many machines over time. Seeded by the host's entropy, so the same
 /// inputs give the same outputs (S30). SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -15,10 +15,10 @@ impl Jitter {
     }
 
     /// A span in `low..=high`; `low` where that is empty.
-    pub(super) fn between(&mut self, low: Duration, high: Duration) -> Duration {
-        let width = high.saturating_sub(low).as_micros();
-        let part = u128::from(self.next()).wrapping_mul(width.saturating_add(1)) >> 64;
-        low.saturating_add(Duration::from_micros(u64::try_from(part).unwrap_or(u64::MAX)))
+    pub(super) const fn between(&mut self, low: Micros, high: Micros) -> Micros {
+        let width = high.less(low).plus(Micros(1));
+        let part = (self.next() as u128).wrapping_mul(width.0 as u128) >> 64;
+        low.plus(Micros(part as u64))
     }
 
     const fn next(&mut self) -> u64 {

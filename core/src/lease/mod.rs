@@ -9,8 +9,6 @@ mod place;
 mod seeking;
 pub(crate) mod slot;
 
-use core::time::Duration;
-
 pub(crate) use self::canonical::relative;
 use self::{
     debts::{Debts, Lapsed, Undo},
@@ -23,7 +21,7 @@ use self::{
 };
 use crate::{
     Assurance, Basis, DenyReason, Failure, Input, Instant, LeaseConfig, LossReason, Nonce, OpId,
-    Output, Promise, Reply, RequestKind, Token, Wait, Waiting,
+    Output, Promise, Reply, RequestKind, Token, Wait, Waiting, micros::Micros,
 };
 
 /// One holder's side of one lock, for as many generations as the host likes.
@@ -152,11 +150,9 @@ impl Lease {
     /// What the machine has to say next. Drain it until [`Output::Wait`] after every `handle`.
     pub fn poll(&mut self) -> Output {
         self.close_if_settled();
-        let holding = match &self.phase {
-            Phase::Held(holding) => Some((holding.basis(), holding.deadline())),
-            Phase::Seeking(_) | Phase::Closed | Phase::Ending => None,
-        };
-        if let Some(event) = self.events.next(holding) {
+        if self.events.any()
+            && let Some(event) = self.events.next(self.holding_now())
+        {
             return Output::Event { generation: self.generation, event };
         }
         self.next_request().unwrap_or_else(|| Output::Wait(self.alarm()))
@@ -172,6 +168,13 @@ impl Lease {
             return None;
         }
         Some(Held { token: holding.token, basis: holding.basis() })
+    }
+
+    fn holding_now(&self) -> Option<(Basis, Instant)> {
+        match &self.phase {
+            Phase::Held(holding) => Some((holding.basis(), holding.deadline())),
+            Phase::Seeking(_) | Phase::Closed | Phase::Ending => None,
+        }
     }
 
     fn acquire(&mut self, entropy: [u8; 16], wait: Wait) {
@@ -224,7 +227,7 @@ impl Lease {
         } else if let Reply::Granted { nonce, token, promise } = reply
             && cfg!(tenure_sabotage = "late-grant-held")
         {
-            self.granted(nonce, token, promise, self.now, self.config.term());
+            self.granted(nonce, token, promise, self.now, self.config.spans().term);
         } else if let Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } = reply {
             self.late(nonce);
         }
@@ -365,7 +368,7 @@ impl Lease {
 
     fn next_request(&mut self) -> Option<Output> {
         if !self.release.is_flying()
-            && let Some(debt) = self.debts.pay(self.now, self.config.lapse())
+            && let Some(debt) = self.debts.pay(self.now, || self.config.lapse())
         {
             let (output, flight) = self.send(match debt.undo {
                 Undo::Release => RequestKind::Release { nonce: debt.nonce },
@@ -392,7 +395,8 @@ impl Lease {
     }
 
     fn send(&mut self, kind: RequestKind) -> (Output, Flight) {
-        let respond_by = self.now.alarm_after(self.config.attempt_timeout()).min(self.limit());
+        let respond_by =
+            self.now.alarm_after(self.config.spans().attempt_timeout).min(self.limit());
         self.send_by(kind, respond_by)
     }
 
@@ -427,7 +431,7 @@ impl Lease {
 }
 
 /// The pause before a failed request is sent again, spread over its upper half.
-fn retry_pause(config: &LeaseConfig, jitter: &mut Jitter, tries: u32) -> Duration {
+fn retry_pause(config: &LeaseConfig, jitter: &mut Jitter, tries: u32) -> Micros {
     let longest = config.retry_pause(tries);
-    jitter.between(longest.checked_div(2).unwrap_or(longest), longest)
+    jitter.between(longest.part(2), longest)
 }

@@ -7,17 +7,17 @@ use super::*;
 pub(super) struct Place {
     /// When the last acknowledged `Enqueue` or `Renew` was sent: `Claim` establishes no term.
     pub(super) kept: Instant,
-    pub(super) term: Duration,
+    pub(super) term: Micros,
 }
 
 impl Place {
     pub(super) fn end(&self, config: &LeaseConfig) -> Instant {
-        self.kept.checked_add(config.usable(self.term)).unwrap_or(self.kept)
+        self.kept.deadline_after(config.usable_of(self.term))
     }
 }
 
 impl Lease {
-    pub(super) fn enqueued(&mut self, term: Duration, sent: Instant) {
+    pub(super) fn enqueued(&mut self, term: Micros, sent: Instant) {
         let Phase::Seeking(seeking) = &mut self.phase else { return };
         seeking.failures = 0;
         seeking.unresolved = false;
@@ -27,7 +27,7 @@ impl Lease {
         self.plan_place_renewal(sent, term);
     }
 
-    fn plan_place_renewal(&mut self, sent: Instant, term: Duration) {
+    fn plan_place_renewal(&mut self, sent: Instant, term: Micros) {
         let floor = self.now.alarm_after(self.config.retry_pause(0));
         let next = sent.alarm_after(LeaseConfig::renew_after(term));
         self.establish = Slot::At(next.max(floor));
@@ -36,6 +36,7 @@ impl Lease {
     pub(super) fn place_renewed(&mut self, reply: Reply, sent: Instant) {
         match reply {
             Reply::Renewed { term } => {
+                let term = Micros::of(term);
                 let Phase::Seeking(seeking) = &mut self.phase else { return };
                 let Some(place) = &mut seeking.place else { return };
                 let renewed = Place { kept: sent, term };
@@ -88,7 +89,7 @@ impl Lease {
                 let (promise, sent) = match promise {
                     Promise::Session => (promise, flight.sent),
                     Promise::Place => (promise, place.kept),
-                    Promise::Term(term) => (Promise::Term(term.min(place.term)), place.kept),
+                    Promise::Term(term) => (Promise::Term(term.min(place.term.get())), place.kept),
                 };
                 self.granted(nonce, token, promise, sent, place.term);
             }

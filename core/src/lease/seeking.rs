@@ -1,6 +1,9 @@
 //! The lease is wanted: attempts, their outcomes, the waiting between them.
 
+use core::time::Duration;
+
 use super::*;
+use crate::config::Spans;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seeking {
@@ -16,8 +19,8 @@ pub(super) struct Seeking {
     pub(super) place: Option<Place>,
     /// Failed requests in a row.
     pub(super) failures: u32,
-    /// The last pause between two polls, in microseconds.
-    last_pause: u64,
+    /// The last pause between two polls.
+    last_pause: Micros,
     /// A hint came while a request was under way.
     pub(super) hinted: bool,
     /// A `Watch` is installed; in a queue: and its hint has not come yet.
@@ -36,7 +39,7 @@ impl Seeking {
             unresolved: false,
             place: None,
             failures: 0,
-            last_pause: 0,
+            last_pause: Micros::ZERO,
             hinted: false,
             watching: false,
             last_answer: DenyReason::Failed(Failure::Unknown),
@@ -93,8 +96,8 @@ impl Lease {
                 let block = self.config.waiting() == Waiting::Block && !seeking.once;
                 if let Some(place) = &mut seeking.place {
                     // D4: this may shorten the place, answered or not.
-                    let waited = self.now.saturating_since(place.kept);
-                    place.term = place.term.min(waited.saturating_add(term));
+                    let waited = self.now.since(place.kept);
+                    place.term = place.term.min(waited.plus(Micros::of(term)));
                     self.send(RequestKind::Renew { nonce, term })
                 } else {
                     seeking.first_sent.get_or_insert(self.now);
@@ -112,7 +115,7 @@ impl Lease {
                     }
                 }
             }
-            Phase::Held(_) => self.send_renewal(term)?,
+            Phase::Held(_) => self.send_renewal()?,
             Phase::Closed | Phase::Ending => return None,
         };
         self.establish = flight.into();
@@ -174,12 +177,12 @@ impl Lease {
             Reply::Granted { nonce, token, promise }
                 if nonce == seeking.nonce || cfg!(tenure_sabotage = "nonce-ignored") =>
             {
-                self.granted(nonce, token, promise, first, self.config.term());
+                self.granted(nonce, token, promise, first, self.config.spans().term);
             }
             Reply::Enqueued { nonce, term }
                 if nonce == seeking.nonce && self.config.waiting() == Waiting::Queue =>
             {
-                self.enqueued(term, first);
+                self.enqueued(Micros::of(term), first);
             }
             Reply::Busy { retry_after, holder } => self.busy(retry_after, holder),
             Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } => {
@@ -215,15 +218,16 @@ impl Lease {
     /// Decorrelated jitter between the floor and the ceiling ("Exponential Backoff And Jitter", AWS
     /// Architecture Blog, 2015), and not later than the holder's term is known to end, plus a floor.
     pub(super) fn next_poll(&mut self, holder_has: Option<Duration>) -> Instant {
-        let (floor, ceiling) = self.config.poll_pause();
+        let Spans { poll_floor: floor, poll_ceiling: ceiling, .. } = self.config.spans();
         let Phase::Seeking(seeking) = &mut self.phase else { return self.now };
-        let longest = Duration::from_micros(seeking.last_pause.saturating_mul(3));
-        let mut pause = self.jitter.between(floor, longest.clamp(floor, ceiling));
-        seeking.last_pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+        let longest = seeking.last_pause.times(3).clamp(floor, ceiling);
+        let mut pause = self.jitter.between(floor, longest);
+        seeking.last_pause = pause;
         if let Some(left) = holder_has {
-            pause = pause.min(left.saturating_add(self.jitter.between(Duration::ZERO, floor)));
+            let late = self.jitter.between(Micros::ZERO, floor);
+            pause = pause.min(Micros::of(left).plus(late));
         }
-        self.now.alarm_after(pause.max(Duration::from_millis(1)))
+        self.now.alarm_after(pause.max(Micros(1_000)))
     }
 
     pub(super) fn seeking_failed(&mut self, failure: Failure) {
@@ -240,8 +244,8 @@ impl Lease {
             seeking.next_attempt();
         }
         // The same nonce resolves what is unknown, while half of its term since the first send is left.
-        let half = self.config.usable(self.config.term()).checked_div(2).unwrap_or_default();
-        let fresh = seeking.first_sent.is_some_and(|sent| retry.saturating_since(sent) < half);
+        let half = self.config.usable_of(self.config.spans().term).part(2);
+        let fresh = seeking.first_sent.is_some_and(|sent| retry.since(sent) < half);
         let (once, unresolved) = (seeking.once, seeking.unresolved);
         let resolving = unresolved && fresh && !self.is_session_store();
 
@@ -261,7 +265,9 @@ impl Lease {
         let pause = retry_pause(&self.config, &mut self.jitter, seeking.failures);
         seeking.failures = seeking.failures.saturating_add(1);
         self.now.alarm_after(match failure {
-            Failure::Refused { retry_after, .. } => pause.max(retry_after.unwrap_or_default()),
+            Failure::Refused { retry_after, .. } => {
+                pause.max(retry_after.map_or(Micros::ZERO, Micros::of))
+            }
             Failure::NotSent | Failure::Unknown => pause,
         })
     }

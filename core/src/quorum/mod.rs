@@ -7,8 +7,6 @@ mod vocabulary;
 
 pub use vocabulary::{NodeReply, NodeRequest, QuorumInput, QuorumOutput};
 
-use core::time::Duration;
-
 use self::node::{Goal, Node, Round, Vote};
 use crate::{
     DenyReason, Event, Failure, Held, Input, Instant, Lease, LeaseConfig, Nonce, OpId, Output,
@@ -17,6 +15,7 @@ use crate::{
         debts::Undo,
         slot::{Flight, Slot},
     },
+    micros::Micros,
 };
 
 /// One holder's side of one lock that `N` independent stores keep together: held while a majority
@@ -232,9 +231,9 @@ impl<const N: usize> Quorum<N> {
         for index in 0..N {
             let node = self.nodes.get_mut(index)?;
             if !node.release.is_flying()
-                && let Some(debt) = node.debts.pay(now, config.lapse())
+                && let Some(debt) = node.debts.pay(now, || config.lapse())
             {
-                let respond_by = now.alarm_after(config.attempt_timeout());
+                let respond_by = now.alarm_after(config.spans().attempt_timeout);
                 let kind = NodeRequest::Release { nonce: debt.nonce };
                 let (request, flight) = self.send(index, kind, respond_by);
                 self.nodes.get_mut(index)?.release = flight.into();
@@ -245,8 +244,7 @@ impl<const N: usize> Quorum<N> {
                 && let Some(round) = self.round
             {
                 // Half of what is left, so that a second phase fits behind a node that is silent.
-                let left = round.until.saturating_since(now);
-                let half = left.checked_div(2).unwrap_or(left).max(Duration::from_micros(1));
+                let half = round.until.since(now).part(2).max(Micros(1));
                 let respond_by = now.alarm_after(half);
                 let (request, flight) = self.send(index, round.request(), respond_by);
                 self.nodes.get_mut(index)?.ask = flight.into();
