@@ -308,10 +308,10 @@ impl LeaseConfigBuilder {
     fn unchecked(self) -> LeaseConfig {
         LeaseConfig {
             term: Micros::of(self.term),
-            grace: Micros::of(self.grace_or_default()),
-            quantum: Micros::of(self.quantum),
-            margin: Micros::of(self.margin),
-            attempt_timeout: Micros::of(self.attempt_timeout_or_default()),
+            grace: Micros::at_least(self.grace_or_default()),
+            quantum: Micros::at_least(self.quantum),
+            margin: Micros::at_least(self.margin),
+            attempt_timeout: Micros::at_least(self.attempt_timeout_or_default()),
             poll_floor: Micros::of(self.poll_floor),
             poll_ceiling: Micros::of(self.poll_ceiling),
             drift: self.drift,

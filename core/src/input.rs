@@ -116,6 +116,7 @@ pub enum Promise {
     /// As long as the session lives; the store may give it to another the moment it ends. No term.
     Session,
     /// As long as the place in the queue, from its last acknowledged renewal (or the `Enqueue`).
+    /// Only in answer to `Claim`: elsewhere it names no term, and is taken for no answer.
     Place,
 }
 

@@ -14,6 +14,13 @@ impl Micros {
         Self(micros.saturating_add(span.subsec_micros() as u64))
     }
 
+    /// What is begun of a microsecond counts whole: for what is taken off a term.
+    pub(crate) const fn at_least(span: Duration) -> Self {
+        let whole = Self::of(span);
+        let begun = !span.subsec_nanos().is_multiple_of(1_000);
+        whole.plus(Self(begun as u64))
+    }
+
     pub(crate) const fn get(self) -> Duration {
         Duration::from_micros(self.0)
     }

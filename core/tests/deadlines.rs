@@ -171,6 +171,19 @@ fn a_clock_that_goes_back_ends_the_lease() {
 }
 
 #[test]
+fn what_is_owed_is_reckoned_anew_after_the_clock_went_back() {
+    let mut machine = Machine::new(config());
+    let nonce = machine.hold(100_000, 1);
+    machine.at(100_100, Input::Release).request();
+    let again = machine.tick(1_000).request();
+    assert_eq!(again.kind, RequestKind::Release { nonce });
+    machine.fail(1_010, again.op, refused(true)).nothing();
+    let (at, said) = machine.run();
+    assert_eq!(at, 1_000 + TERM);
+    said.events(&[Event::Released { confirmed: false }, Event::Closed]);
+}
+
+#[test]
 fn a_clock_that_goes_back_makes_what_is_in_flight_unknown() {
     let mut machine = Machine::new(config());
     let asked = machine.acquire(5_000, Wait::Forever).request();

@@ -337,11 +337,13 @@ fn gone_from_so_many_that_no_majority_is_left_is_lost() {
     machine.reply(4_010, asked[2].op, NodeReply::Gone).nothing();
     let said = machine.reply(4_010, asked[3].op, NodeReply::Gone);
     assert_eq!(said.events, [Event::Lost { reason: LossReason::Gone }]);
-    assert_eq!(said.nodes(), [0, 4]);
+    // The fourth says that it has not got it; but it has not answered the lock either, which may
+    // still be under way.
+    assert_eq!(said.nodes(), [0, 3, 4]);
     for (index, release) in said.requests.iter().enumerate() {
         assert_eq!(release.kind, NodeRequest::Release { nonce });
         let said = machine.reply(4_020, release.op, NodeReply::Released);
-        let closed = index == 1;
+        let closed = index == 2;
         assert_eq!(said.events == [Event::Closed], closed, "closed once nothing is owed");
     }
 }
@@ -406,6 +408,75 @@ fn a_cancelled_round_is_undone_everywhere() {
     machine.reply(30, asked[1].op, accepted(&asked[1])).nothing();
     let said = machine.reply(40, said.requests[1].op, NodeReply::Gone);
     assert_eq!(said.nodes(), [1]);
+}
+
+#[test]
+fn an_attempt_that_was_given_back_is_not_asked_for_again() {
+    let mut machine = Machine::<3>::new();
+    let first = machine.acquire(0, Wait::Forever);
+    machine.reply(10, first[0].op, accepted(&first[0])).nothing();
+    let (at, said) = machine.run();
+    let again = said.requests;
+    assert_eq!(nonce_of(&again[0]), nonce_of(&first[0]), "unknown is resolved by its nonce");
+    machine.reply(at, again[0].op, locked(&again[0], 1)).nothing();
+    machine.fail(at, again[1].op, refused(false)).nothing();
+    let said = machine.fail(at, again[2].op, refused(false));
+    assert_eq!(said.nodes(), [0, 1, 2], "the first locks of 1 and 2 were never answered");
+    for release in said.requests {
+        assert_eq!(release.kind, NodeRequest::Release { nonce: nonce_of(&first[0]) });
+        machine.reply(at, release.op, NodeReply::Released);
+    }
+    let (_, said) = machine.run();
+    assert_ne!(nonce_of(&said.requests[0]), nonce_of(&first[0]));
+}
+
+#[test]
+fn a_node_is_owed_a_release_if_any_lock_of_the_nonce_was_not_answered() {
+    let mut machine = Machine::<3>::new();
+    let first = machine.acquire(0, Wait::Forever);
+    machine.fail(10, first[0].op, Failure::Unknown);
+    machine.fail(10, first[1].op, Failure::Unknown);
+    let (at, said) = machine.run();
+    let again = said.requests;
+    machine.reply(at, again[0].op, busy(1)).nothing();
+    let said = machine.reply(at, again[1].op, busy(1));
+    assert_eq!(said.nodes(), [0, 1, 2]);
+}
+
+#[test]
+fn a_late_lock_is_released_on_its_node_alone() {
+    let mut machine = Machine::<5>::new();
+    let asked = machine.acquire(0, Wait::Once);
+    for asked in &asked[..3] {
+        machine.reply(10, asked.op, accepted(asked));
+    }
+    let releases = machine.at(20, QuorumInput::Release).requests;
+    for release in &releases {
+        machine.reply(30, release.op, NodeReply::Gone);
+    }
+    let said = machine.reply(40, asked[3].op, accepted(&asked[3]));
+    assert_eq!(said.nodes(), [3]);
+}
+
+#[test]
+fn a_renewal_that_failed_may_still_turn_out_to_be_lost() {
+    let mut machine = Machine::<3>::new();
+    machine.hold(0);
+    let (_, said) = machine.run();
+    machine.fail(4_010, said.requests[0].op, Failure::NotSent).nothing();
+    machine.reply(4_010, said.requests[2].op, NodeReply::Gone).nothing();
+    let said = machine.reply(4_010, said.requests[1].op, NodeReply::Gone);
+    assert_eq!(said.events, [Event::Lost { reason: LossReason::Gone }]);
+}
+
+#[test]
+fn a_cancelled_acquire_does_not_go_on_to_phase_two() {
+    let mut machine = Machine::<3>::new();
+    let asked = machine.acquire(0, Wait::Forever);
+    machine.reply(10, asked[0].op, locked(&asked[0], 41)).nothing();
+    machine.at(20, QuorumInput::Cancel);
+    let said = machine.reply(30, asked[1].op, locked(&asked[1], 41));
+    assert!(said.requests.iter().all(|asked| matches!(asked.kind, NodeRequest::Release { .. })));
 }
 
 #[test]

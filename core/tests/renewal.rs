@@ -35,6 +35,7 @@ fn a_failed_renewal_is_retried_with_back_off_and_recovers() {
     let renewal = machine.tick(4_000).request();
     machine.fail(4_010, renewal.op, Failure::NotSent).events(&[Event::AtRisk]);
     let (first, said) = machine.run();
+    assert!(first >= 4_010 + TERM / 128, "{first}");
     machine.fail(first, said.request().op, Failure::NotSent).nothing();
     let (second, said) = machine.run();
     assert!(second - first >= first - 4_010, "{first} {second}");

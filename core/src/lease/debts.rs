@@ -136,10 +136,11 @@ impl Debts {
             Failure::Refused { permanent: true, .. } if debt.undo == Undo::Release => {
                 Instant::NEVER
             }
-            Failure::Refused { retry_after, .. } => {
+            Failure::Refused { retry_after, .. } if debt.undo == Undo::Release => {
                 now.alarm_after(pause.max(retry_after.map_or(Micros::ZERO, Micros::of)))
             }
-            Failure::Unknown | Failure::NotSent => now.alarm_after(pause),
+            // Nothing but an answer ends a `Disconnect`: no pause that a stranger chose holds it up.
+            Failure::Refused { .. } | Failure::Unknown | Failure::NotSent => now.alarm_after(pause),
         };
     }
 

@@ -75,9 +75,6 @@ impl Holding {
 impl Lease {
     /// D1 and D2: the deadline of a grant of `term` whose request was first sent at `sent`.
     fn deadline(&self, sent: Instant, term: Micros) -> Instant {
-        if cfg!(tenure_sabotage = "no-drift-margin") {
-            return sent.deadline_after(term);
-        }
         sent.deadline_after(self.config.usable_of(term))
     }
 
@@ -102,7 +99,6 @@ impl Lease {
             Promise::Place => (Tenancy::Term(place), place),
             Promise::Session => (Tenancy::Session { last_ok: sent }, self.config.spans().term),
         };
-        let sent = if cfg!(tenure_sabotage = "deadline-from-reply") { self.now } else { sent };
         let mut holding = Holding {
             nonce,
             token,
@@ -156,7 +152,6 @@ impl Lease {
     }
 
     fn renewed(&mut self, term: Micros, sent: Instant) {
-        let sent = if cfg!(tenure_sabotage = "deadline-from-reply") { self.now } else { sent };
         let Phase::Held(holding) = &self.phase else { return };
         let (tenancy, term, shorter) = match holding.tenancy {
             Tenancy::Session { last_ok } => {

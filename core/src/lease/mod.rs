@@ -125,6 +125,11 @@ impl Lease {
         self.generation
     }
 
+    /// Whether the answer to the term-establishing request `op` is still wanted.
+    pub(crate) const fn awaits(&self, op: OpId) -> bool {
+        matches!(self.establish, Slot::Flying { sequence, .. } if sequence == op.sequence)
+    }
+
     /// Takes one input at the host's time `now`. Never refuses and never fails: time is advanced
     /// first, so that a reply that comes at the deadline finds the lease lost.
     ///
@@ -224,10 +229,6 @@ impl Lease {
             self.watch_answered(reply);
         } else if self.release.land(op).is_some() {
             self.release_answered(reply);
-        } else if let Reply::Granted { nonce, token, promise } = reply
-            && cfg!(tenure_sabotage = "late-grant-held")
-        {
-            self.granted(nonce, token, promise, self.now, self.config.spans().term);
         } else if let Reply::Granted { nonce, .. } | Reply::Enqueued { nonce, .. } = reply {
             self.late(nonce);
         }

@@ -175,7 +175,7 @@ impl Lease {
         let first = seeking.first_sent.map_or(sent, |first| first.min(sent));
         match reply {
             Reply::Granted { nonce, token, promise }
-                if nonce == seeking.nonce || cfg!(tenure_sabotage = "nonce-ignored") =>
+                if nonce == seeking.nonce && promise != Promise::Place =>
             {
                 self.granted(nonce, token, promise, first, self.config.spans().term);
             }
@@ -280,6 +280,11 @@ impl Lease {
         if let Some(undo) = owed {
             self.owe(nonce, undo);
         }
+    }
+
+    /// The attempt under way was undone by the quorum around this lease: its nonce is not used again.
+    pub(crate) fn attempt_given_back(&mut self) {
+        self.next_attempt(None);
     }
 
     /// The store granted what is of no use.

@@ -29,9 +29,6 @@ pub(crate) struct Flight {
 
 impl Flight {
     pub(crate) const fn answers_to(&self, op: OpId) -> bool {
-        if cfg!(tenure_sabotage = "nonce-ignored") {
-            return true;
-        }
         self.sequence == op.sequence
     }
 }

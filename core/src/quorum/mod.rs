@@ -11,10 +11,7 @@ use self::node::{Goal, Node, Round, Vote};
 use crate::{
     DenyReason, Event, Failure, Held, Input, Instant, Lease, LeaseConfig, Nonce, OpId, Output,
     Reply, RequestKind, Token,
-    lease::{
-        debts::Undo,
-        slot::{Flight, Slot},
-    },
+    lease::slot::{Flight, Slot},
     micros::Micros,
 };
 
@@ -61,6 +58,11 @@ struct Releasing<const N: usize> {
 impl<const N: usize> Quorum<N> {
     /// More than half.
     pub const MAJORITY: usize = N / 2 + 1;
+
+    const NODES: u32 = N as u32;
+
+    /// Requests are counted modulo this and one: a power of two, so that nine times it fits.
+    const SEQUENCES: u32 = (1 << 28) - 1;
 
     /// A closed machine; `instance` as in [`Lease::new`]. Nodes are polled, and promise a term,
     /// whatever the configuration says.
@@ -176,7 +178,7 @@ impl<const N: usize> Quorum<N> {
     fn start(&mut self, parent: OpId, kind: RequestKind, until: Instant) {
         match kind {
             RequestKind::Acquire { nonce, term, .. } => {
-                self.live = Some(nonce);
+                self.enliven(nonce);
                 let guess = self.above_every_counter();
                 self.ask_all(Round { parent, nonce, term, until, goal: Goal::Lock { guess } });
             }
@@ -184,11 +186,10 @@ impl<const N: usize> Quorum<N> {
                 self.ask_all(Round { parent, nonce, term, until, goal: Goal::Renew });
             }
             RequestKind::Release { nonce } => {
-                self.abandon(nonce);
-                self.releasing = Some(Releasing { parent, nonce, acknowledged: [false; N] });
-                for node in &mut self.nodes {
-                    node.debts.owe(nonce, Undo::Release, node.release.is_flying());
-                }
+                let owing = self.give_back(nonce);
+                self.releasing =
+                    Some(Releasing { parent, nonce, acknowledged: owing.map(|owes| !owes) });
+                self.release_acknowledged();
             }
             RequestKind::Enqueue { .. }
             | RequestKind::Claim { .. }
@@ -203,27 +204,45 @@ impl<const N: usize> Quorum<N> {
 
     fn ask_all(&mut self, round: Round) {
         for node in &mut self.nodes {
+            node.stop_asking();
             node.vote = Vote::Open;
             node.ask = Slot::Due;
         }
         self.round = Some(round);
     }
 
-    /// Nobody wants `nonce` any more.
-    fn abandon(&mut self, nonce: Nonce) {
-        if self.live == Some(nonce) {
-            self.live = None;
+    fn enliven(&mut self, nonce: Nonce) {
+        if self.live != Some(nonce) {
+            self.live = Some(nonce);
+            self.nodes.iter_mut().for_each(Node::forget);
         }
+    }
+
+    /// Nobody wants `nonce` any more: it is released wherever it may be the owner. Returns where.
+    fn give_back(&mut self, nonce: Nonce) -> [bool; N] {
         if self.round.is_some_and(|round| round.nonce == nonce) {
             self.end_round();
         }
+        let live = self.live == Some(nonce);
+        if live {
+            self.live = None;
+        }
+        let mut owing = [true; N];
+        for (node, owes) in self.nodes.iter_mut().zip(&mut owing) {
+            if live {
+                *owes = node.may_have;
+                node.forget();
+            }
+            if *owes {
+                node.owe(nonce);
+            }
+        }
+        owing
     }
 
     fn end_round(&mut self) {
         self.round = None;
-        for node in &mut self.nodes {
-            node.ask = Slot::Idle;
-        }
+        self.nodes.iter_mut().for_each(Node::stop_asking);
     }
 
     fn next_request(&mut self) -> Option<QuorumOutput> {
@@ -247,7 +266,11 @@ impl<const N: usize> Quorum<N> {
                 let half = round.until.since(now).part(2).max(Micros(1));
                 let respond_by = now.alarm_after(half);
                 let (request, flight) = self.send(index, round.request(), respond_by);
-                self.nodes.get_mut(index)?.ask = flight.into();
+                let node = self.nodes.get_mut(index)?;
+                node.ask = flight.into();
+                if let Goal::Lock { .. } = round.goal {
+                    node.tries();
+                }
                 return Some(request);
             }
         }
@@ -260,11 +283,13 @@ impl<const N: usize> Quorum<N> {
         kind: NodeRequest,
         respond_by: Instant,
     ) -> (QuorumOutput, Flight) {
-        self.sequence = self.sequence.wrapping_add(1);
-        let (instance, generation) = (self.lease.instance(), self.lease.generation());
-        let op = OpId { instance, generation, sequence: self.sequence };
-        let flight = Flight { sequence: op.sequence, sent: self.now, respond_by };
         let node = u8::try_from(index).unwrap_or(u8::MAX);
+        // Each number leaves the same rest for the same node: an answer tells where it came from.
+        self.sequence = self.sequence.wrapping_add(1) & Self::SEQUENCES;
+        let sequence = self.sequence.wrapping_mul(Self::NODES).wrapping_add(u32::from(node));
+        let (instance, generation) = (self.lease.instance(), self.lease.generation());
+        let op = OpId { instance, generation, sequence };
+        let flight = Flight { sequence, sent: self.now, respond_by };
         (QuorumOutput::Request { node, op, kind, respond_by }, flight)
     }
 
@@ -275,22 +300,16 @@ impl<const N: usize> Quorum<N> {
         if let NodeReply::Locked { counter, .. } | NodeReply::Busy { counter, .. } = reply {
             self.counter = self.counter.max(counter);
         }
-        for index in 0..N {
-            let Some(node) = self.nodes.get_mut(index) else { return };
-            if node.ask.land(op).is_some() {
-                return self.voted(index, reply);
-            }
-            if node.release.land(op).is_some() {
-                return self.release_answered(index, reply);
-            }
-        }
-        // Which node it came from is not known any more: each is asked to undo it.
-        if let NodeReply::Locked { nonce, .. } = reply
+        let index = Self::node_of(op);
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        if node.ask.land(op).is_some() {
+            self.voted(index, reply);
+        } else if node.release.land(op).is_some() {
+            self.release_answered(index, reply);
+        } else if let NodeReply::Locked { nonce, .. } = reply
             && self.live != Some(nonce)
         {
-            for node in &mut self.nodes {
-                node.debts.owe(nonce, Undo::Release, node.release.is_flying());
-            }
+            node.owe(nonce);
         }
     }
 
@@ -298,14 +317,19 @@ impl<const N: usize> Quorum<N> {
         if op.instance != self.lease.instance() {
             return;
         }
-        for index in 0..N {
-            let Some(node) = self.nodes.get_mut(index) else { return };
-            if node.ask.land(op).is_some() {
-                return self.no_vote(index, failure);
-            }
-            if node.release.land(op).is_some() {
-                return self.release_failed(index, failure);
-            }
+        let index = Self::node_of(op);
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        if node.ask.land(op).is_some() {
+            self.no_vote(index, failure);
+        } else if node.release.land(op).is_some() {
+            self.release_failed(index, failure);
+        }
+    }
+
+    const fn node_of(op: OpId) -> usize {
+        match op.sequence.checked_rem(Self::NODES) {
+            Some(index) => index as usize,
+            None => 0,
         }
     }
 
@@ -315,16 +339,20 @@ impl<const N: usize> Quorum<N> {
         }
         let Some(node) = self.nodes.get_mut(index) else { return };
         let Some(debt) = node.debts.acknowledged() else { return };
-        let Some(releasing) = &mut self.releasing else { return };
-        if releasing.nonce != debt.nonce {
-            return;
-        }
-        if let Some(acknowledged) = releasing.acknowledged.get_mut(index) {
+        if let Some(releasing) = self.releasing.as_mut().filter(|all| all.nonce == debt.nonce)
+            && let Some(acknowledged) = releasing.acknowledged.get_mut(index)
+        {
             *acknowledged = true;
+            self.release_acknowledged();
         }
-        if releasing.acknowledged.iter().filter(|&&done| done).count() >= Self::MAJORITY {
-            let op = releasing.parent;
-            self.releasing = None;
+    }
+
+    /// A release that a majority has acknowledged is one.
+    fn release_acknowledged(&mut self) {
+        let acknowledged = |releasing: &mut Releasing<N>| {
+            releasing.acknowledged.iter().filter(|&&done| done).count() >= Self::MAJORITY
+        };
+        if let Some(Releasing { parent: op, .. }) = self.releasing.take_if(acknowledged) {
             let reply = Reply::Released;
             self.lease.handle(self.now, Input::Reply { op, reply, as_of: None });
         }
@@ -338,7 +366,6 @@ impl<const N: usize> Quorum<N> {
     }
 
     fn clock_went_back(&mut self, now: Instant) {
-        self.live = None;
         self.end_round();
         self.releasing = None;
         for node in &mut self.nodes {
@@ -350,8 +377,8 @@ impl<const N: usize> Quorum<N> {
     /// Whatever the time alone brings about. The lease inside has been told already.
     fn advance(&mut self) {
         let now = self.now;
-        if self.round.is_some_and(|round| round.until <= now) {
-            // The lease inside has taken its silence for what it is.
+        if self.round.is_some_and(|round| !self.lease.awaits(round.parent)) {
+            // The lease inside has taken its silence for what it is, or has no use for it any more.
             self.end_round();
         }
         for index in 0..N {

@@ -2,7 +2,10 @@ use core::time::Duration;
 
 use crate::{
     Failure, Instant, Nonce, Token,
-    lease::{debts::Debts, slot::Slot},
+    lease::{
+        debts::{Debts, Undo},
+        slot::Slot,
+    },
 };
 
 /// One node, as the quorum sees it.
@@ -11,6 +14,10 @@ pub(super) struct Node {
     /// The request of the round that is under way.
     pub(super) ask: Slot,
     pub(super) vote: Vote,
+    /// The live nonce may be the owner here.
+    pub(super) may_have: bool,
+    /// A `Lock` of the live nonce was not answered: it may yet be executed.
+    doubt: bool,
     /// Releases have a slot of their own, as in [`Lease`](crate::Lease): they wait for no round.
     pub(super) release: Slot,
     pub(super) debts: Debts,
@@ -38,8 +45,48 @@ pub(super) enum Vote {
 }
 
 impl Node {
-    pub(super) const NEW: Self =
-        Self { ask: Slot::Idle, vote: Vote::Open, release: Slot::Idle, debts: Debts::NONE };
+    pub(super) const NEW: Self = Self {
+        ask: Slot::Idle,
+        vote: Vote::Open,
+        may_have: false,
+        doubt: false,
+        release: Slot::Idle,
+        debts: Debts::NONE,
+    };
+
+    /// A `Lock` is sent.
+    pub(super) const fn tries(&mut self) {
+        self.may_have = true;
+    }
+
+    /// The node said that the live nonce is not the owner.
+    pub(super) const fn has_not(&mut self) {
+        self.may_have = self.doubt;
+    }
+
+    /// What was asked may be executed, answered or not.
+    pub(super) const fn doubts(&mut self) {
+        self.doubt = true;
+    }
+
+    /// The answer is of no use any more.
+    pub(super) const fn stop_asking(&mut self) {
+        if self.ask.is_flying() {
+            self.doubts();
+        }
+        self.ask = Slot::Idle;
+    }
+
+    /// Releases `nonce` here.
+    pub(super) fn owe(&mut self, nonce: Nonce) {
+        self.debts.owe(nonce, Undo::Release, self.release.is_flying());
+    }
+
+    /// The live nonce is another one from here on.
+    pub(super) const fn forget(&mut self) {
+        self.may_have = false;
+        self.doubt = false;
+    }
 
     pub(super) const fn awaited(&self) -> bool {
         matches!(self.vote, Vote::Open) && !matches!(self.ask, Slot::Idle)

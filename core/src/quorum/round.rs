@@ -3,6 +3,10 @@ use core::time::Duration;
 use super::*;
 
 impl Round {
+    pub(super) const fn is_lock(&self) -> bool {
+        matches!(self.goal, Goal::Lock { .. })
+    }
+
     pub(super) const fn request(&self) -> NodeRequest {
         let (nonce, term) = (self.nonce, self.term);
         match self.goal {
@@ -63,8 +67,18 @@ impl<const N: usize> Quorum<N> {
     }
 
     fn vote(&mut self, index: usize, vote: Vote) {
-        if let Some(node) = self.nodes.get_mut(index) {
-            node.vote = vote;
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        node.vote = vote;
+        match vote {
+            Vote::None(Failure::Unknown) => node.doubts(),
+            Vote::Busy { .. } | Vote::Gone => node.has_not(),
+            Vote::None(_) if self.round.is_some_and(|round| round.is_lock()) => node.has_not(),
+            Vote::None(_)
+            | Vote::Open
+            | Vote::Locked { .. }
+            | Vote::Raised
+            | Vote::Renewed { .. }
+            | Vote::Higher => {}
         }
         let Some(round) = self.round else { return };
         let count = self.count();
@@ -117,14 +131,10 @@ impl<const N: usize> Quorum<N> {
         let token = self.above_every_counter();
         self.round = Some(Round { goal: Goal::Raise { token, least }, ..round });
         for node in &mut self.nodes {
-            node.ask = match node.vote {
-                Vote::Locked { .. } | Vote::Raised | Vote::Higher => Slot::Due,
-                Vote::Open
-                | Vote::Renewed { .. }
-                | Vote::Busy { .. }
-                | Vote::Gone
-                | Vote::None(_) => Slot::Idle,
-            };
+            node.stop_asking();
+            if let Vote::Locked { .. } | Vote::Raised | Vote::Higher = node.vote {
+                node.ask = Slot::Due;
+            }
             node.vote = Vote::Open;
         }
     }
@@ -152,7 +162,9 @@ impl<const N: usize> Quorum<N> {
             self.give_back(round.nonce);
             return self.answer(round, Reply::Gone);
         }
-        if count.renewed.saturating_add(count.open) < Self::MAJORITY {
+        let may_be_gone = count.gone > 0
+            && count.gone.saturating_add(count.open) > N.saturating_sub(Self::MAJORITY);
+        if count.renewed.saturating_add(count.open) < Self::MAJORITY && !may_be_gone {
             let failure = self.worst_failure();
             self.undecided(round, failure);
         }
@@ -169,15 +181,17 @@ impl<const N: usize> Quorum<N> {
     /// otherwise it depends on what the nodes failed with.
     fn not_granted(&mut self, round: Round, count: Count) {
         let failure = self.worst_failure();
+        if count.busy == 0 && failure == Failure::Unknown {
+            return self.undecided(round, failure);
+        }
+        let retry_after = self.nodes.iter().filter_map(Node::busy_for).min();
+        self.give_back(round.nonce);
+        self.lease.attempt_given_back();
         if count.busy > 0 {
-            let retry_after = self.nodes.iter().filter_map(Node::busy_for).min();
-            self.give_back(round.nonce);
-            return self.answer(round, Reply::Busy { retry_after, holder: None });
+            self.answer(round, Reply::Busy { retry_after, holder: None });
+        } else {
+            self.undecided(round, failure);
         }
-        if failure != Failure::Unknown {
-            self.give_back(round.nonce);
-        }
-        self.undecided(round, failure);
     }
 
     fn undecided(&mut self, round: Round, failure: Failure) {
@@ -187,19 +201,6 @@ impl<const N: usize> Quorum<N> {
 
     fn answer(&mut self, round: Round, reply: Reply) {
         self.lease.handle(self.now, Input::Reply { op: round.parent, reply, as_of: None });
-    }
-
-    /// The round is over and its nonce of no use: it is released wherever it may be the owner.
-    fn give_back(&mut self, nonce: Nonce) {
-        for node in &mut self.nodes {
-            let certainly_not =
-                matches!(node.vote, Vote::Busy { .. } | Vote::Gone | Vote::None(Failure::NotSent))
-                    || (node.vote == Vote::Open && !node.ask.is_flying());
-            if !certainly_not {
-                node.debts.owe(nonce, Undo::Release, node.release.is_flying());
-            }
-        }
-        self.abandon(nonce);
     }
 
     fn least_granted(&self) -> Duration {
