@@ -7,6 +7,7 @@ use std::{env, hint::black_box, time::Instant};
 
 use anyhow::{Context as _, Result, bail};
 use tenure::{Lock, redis::RedisStore};
+use tokio::runtime::Builder;
 
 use crate::raw::RawLock;
 
@@ -14,11 +15,19 @@ use crate::raw::RawLock;
 const ROUNDS: usize = 9;
 const PAIRS_PER_ROUND: u32 = 2_000;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
     let url = env::var("TENURE_STORE").context("TENURE_STORE is not set")?;
-    let lock = Lock::new(RedisStore::connect(&url).await?, "bench-tenure")?;
-    let mut raw = RawLock::connect(&url, "bench-raw").await?;
+    println!("on the current-thread runtime");
+    Builder::new_current_thread().enable_all().build()?.block_on(compare(&url))?;
+    println!("on the multi-thread runtime");
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    // On a worker, where an application's work is done.
+    runtime.block_on(runtime.spawn(async move { compare(&url).await }))?
+}
+
+async fn compare(url: &str) -> Result<()> {
+    let lock = Lock::new(RedisStore::connect(url).await?, "bench-tenure")?;
+    let mut raw = RawLock::connect(url, "bench-raw").await?;
 
     // Connections, script caches and branch predictors settle before anything counts.
     by_tenure(&lock).await?;

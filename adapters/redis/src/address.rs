@@ -1,6 +1,7 @@
 use std::fmt;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion};
+use rustls::crypto::{CryptoProvider, ring};
 use tenure_store::ConnectError;
 
 /// Where the server is and who we are there. Shows no secret.
@@ -24,7 +25,12 @@ impl Address {
             .set_protocol(ProtocolVersion::RESP3)
             .set_lib_name("tenure", env!("CARGO_PKG_VERSION"));
         let tcp = info.tcp_settings().clone().set_nodelay(true);
-        Ok(Self(info.set_redis_settings(settings).set_tcp_settings(tcp)))
+        let address = Self(info.set_redis_settings(settings).set_tcp_settings(tcp));
+        if address.is_tls() && CryptoProvider::get_default().is_none() {
+            // Another thread may have been faster; then its choice counts.
+            let _ = ring::default_provider().install_default();
+        }
+        Ok(address)
     }
 
     /// The same way in, at another node of the cluster; `None`: the same host.

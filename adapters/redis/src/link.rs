@@ -32,17 +32,16 @@ pub(crate) struct Link {
     address: Address,
     watchers: Arc<Watchers>,
     /// Whoever finds no connection makes one while the others wait for this.
-    slot: Mutex<Option<Connection>>,
+    slot: Mutex<Option<Arc<Connection>>>,
 }
 
 /// A connection that many requests share; each is answered in turn, whether it is still waited for or
 /// not.
-#[derive(Clone)]
 pub(crate) struct Connection {
     address: Address,
     commands: MultiplexedConnection,
     broken: Arc<AtomicBool>,
-    subscribed: Arc<OnceCell<()>>,
+    subscribed: OnceCell<()>,
 }
 
 impl Link {
@@ -62,24 +61,30 @@ impl Link {
     pub(crate) async fn connection(
         &self,
         time_left: Option<Duration>,
-    ) -> Result<Connection, StoreError> {
+    ) -> Result<Arc<Connection>, StoreError> {
+        // Almost always there is one, and then no timer is needed.
+        if let Ok(slot) = self.slot.try_lock()
+            && let Some(connection) = whole(&slot)
+        {
+            return Ok(connection);
+        }
         // A little less than the machine gives, so that it hears "not sent" rather than nothing.
         let patience = time_left.unwrap_or(PATIENCE).mul_f32(0.9);
-        timeout(patience, self.connected()).await.unwrap_or_else(|_| {
+        // In a box, or every request would be as large as the making of a connection.
+        timeout(patience, Box::pin(self.connected())).await.unwrap_or_else(|_| {
             let address = &self.address;
             Err(StoreError::not_sent(format!("{address}: no connection within {patience:?}")))
         })
     }
 
-    async fn connected(&self) -> Result<Connection, StoreError> {
+    async fn connected(&self) -> Result<Arc<Connection>, StoreError> {
         let mut slot = self.slot.lock().await;
-        match &*slot {
-            Some(connection) if !connection.is_broken() => Ok(connection.clone()),
-            Some(_) | None => {
-                let connection = self.connect().await?;
-                Ok(slot.insert(connection).clone())
-            }
+        if let Some(connection) = whole(&slot) {
+            return Ok(connection);
         }
+        let connection = Arc::new(self.connect().await?);
+        *slot = Some(Arc::clone(&connection));
+        Ok(connection)
     }
 
     async fn connect(&self) -> Result<Connection, StoreError> {
@@ -96,7 +101,7 @@ impl Link {
         };
         let commands = dialled.await.map_err(|error| not_connected(&self.address, &error))?;
         let address = self.address.clone();
-        let connection = Connection { address, commands, broken, subscribed: Arc::default() };
+        let connection = Connection { address, commands, broken, subscribed: OnceCell::new() };
         if !self.watchers.is_empty() {
             // Who may not subscribe was told so at its `Watch`, and polls.
             let _ = connection.subscribe().await;
@@ -104,6 +109,10 @@ impl Link {
         }
         Ok(connection)
     }
+}
+
+fn whole(slot: &Option<Arc<Connection>>) -> Option<Arc<Connection>> {
+    slot.as_ref().filter(|connection| !connection.is_broken()).map(Arc::clone)
 }
 
 impl Connection {

@@ -5,11 +5,11 @@ use std::{
     time::Duration,
 };
 
-use redis::{Cmd, Value};
+use redis::Value;
 use tenure_dialects::redis::{Command, Moved, slot};
 use tenure_store::{LockName, StoreError};
 
-use crate::{failure::line_of, link::Link};
+use crate::{converse::packed, failure::line_of, link::Link};
 
 /// How often one command is sent on to another node of a cluster that is being rearranged.
 const REDIRECTIONS: usize = 3;
@@ -45,18 +45,15 @@ impl Nodes {
         command: &Command<'_>,
         time_left: Option<Duration>,
     ) -> Result<Value, StoreError> {
-        let mut packed = Cmd::new();
-        for arg in command.args() {
-            packed.arg(arg);
-        }
-        let slot = slot(lock.as_bytes());
+        let packed = packed(command);
+        let lock = lock.as_bytes();
         let mut redirections = 0;
         loop {
-            let connection = match self.node_of(slot).connection(time_left).await {
+            let connection = match self.node_of(lock).connection(time_left).await {
                 Ok(connection) => connection,
                 Err(error) => {
                     // Its successor is known to the entry.
-                    self.lock().by_slot.remove(&slot);
+                    self.lock().by_slot.remove(&slot(lock));
                     return Err(error);
                 }
             };
@@ -68,8 +65,11 @@ impl Nodes {
         }
     }
 
-    fn node_of(&self, slot: u16) -> Arc<Link> {
-        Arc::clone(self.lock().by_slot.get(&slot).unwrap_or(&self.entry))
+    fn node_of(&self, lock: &[u8]) -> Arc<Link> {
+        let heard_of = self.lock();
+        let node =
+            if heard_of.by_slot.is_empty() { None } else { heard_of.by_slot.get(&slot(lock)) };
+        Arc::clone(node.unwrap_or(&self.entry))
     }
 
     /// Whether `value` tells of another node.

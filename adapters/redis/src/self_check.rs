@@ -4,13 +4,14 @@ use tenure_store::{ConnectError, Failover, Fairness, Fencing, Finding, Guarantee
 
 use crate::link::Connection;
 
-/// Asks the server what it is set up for, and leaves the scripts with it on the way.
+/// Asks the server what it is set up for, and leaves `scripts` with it on the way.
 pub(crate) async fn self_check(
     connection: &Connection,
+    scripts: &[Script],
 ) -> Result<(Layout, Guarantees), ConnectError> {
     let mut questions = Pipeline::new();
     questions.cmd("INFO").cmd("CONFIG").arg("GET").arg("appendfsync");
-    for script in [Script::ACQUIRE, Script::RENEW, Script::RELEASE, Script::INSPECT] {
+    for script in scripts {
         questions.cmd("SCRIPT").arg("LOAD").arg(script.source);
     }
     let answers = connection.ask_all(&questions).await.map_err(ConnectError::Unreachable)?;

@@ -1,10 +1,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use redis::Value;
-use rustls::crypto::{CryptoProvider, ring};
 use tenure_core::{Assurance, Nonce, Reply, RequestKind, Waiting};
 use tenure_dialects::redis::{
-    self as dialect, Answer, Ask, Conversation, Layout, Sight, Step, Trouble,
+    self as dialect, Ask, Conversation, Layout, Script, Sight, Step, Trouble,
 };
 use tenure_store::{
     Call, ConnectError, Executing, Guarantees, Inspecting, Inspection, LockName, Notices, Profile,
@@ -14,12 +12,15 @@ use tokio::time::timeout;
 
 use crate::{
     address::Address,
-    failure::line_of,
+    converse::next,
     link::{Link, PATIENCE},
     nodes::Nodes,
     self_check::self_check,
     watchers::Watchers,
 };
+
+/// What a lock needs.
+const SCRIPTS: [Script; 4] = [Script::ACQUIRE, Script::RENEW, Script::RELEASE, Script::INSPECT];
 
 /// Locks in a Redis server. Cheap to clone; all clones share one connection.
 #[derive(Clone)]
@@ -47,10 +48,6 @@ impl RedisStore {
     /// may evict the token counter, or is a replica.
     pub async fn connect(url: &str) -> Result<Self, ConnectError> {
         let address = Address::parse(url)?;
-        if address.is_tls() && CryptoProvider::get_default().is_none() {
-            // Another thread may have been faster; then its choice counts.
-            let _ = ring::default_provider().install_default();
-        }
         let shown = address.to_string();
         let checked = timeout(PATIENCE, Self::connect_to(address)).await;
         checked.unwrap_or_else(|_| {
@@ -63,7 +60,7 @@ impl RedisStore {
         let watchers = Arc::<Watchers>::default();
         let nodes = Nodes::new(Link::new(address, Arc::clone(&watchers)));
         let connection = nodes.entry().connection(None).await.map_err(ConnectError::Unreachable)?;
-        let (layout, guarantees) = self_check(&connection).await?;
+        let (layout, guarantees) = self_check(&connection, &SCRIPTS).await?;
         Ok(Self(Arc::new(Shared { nodes, layout, guarantees, watchers })))
     }
 }
@@ -122,13 +119,7 @@ impl Shared {
                 Step::Done(result) => return result.map_err(|trouble| self.trouble(trouble)),
             };
             let value = self.nodes.ask(lock, &command, time_left).await?;
-            step = if let Value::BulkString(text) = &value {
-                conversation.next(Answer::Text(text))
-            } else if let Value::ServerError(error) = &value {
-                conversation.next(Answer::Error(line_of(error).as_bytes()))
-            } else {
-                conversation.next(Answer::Other)
-            };
+            step = next(&mut conversation, &value);
         }
     }
 

@@ -8,6 +8,7 @@ mod clock;
 mod error;
 mod guarantees;
 mod name;
+mod nodes;
 mod notices;
 mod store;
 
@@ -17,5 +18,6 @@ pub use guarantees::{
     Failover, Fairness, Fencing, Finding, Guarantees, Requirements, Tenancy, Unmet,
 };
 pub use name::{EmptyName, LockName};
+pub use nodes::{Asking, NodeCall, Nodes};
 pub use notices::Notices;
 pub use store::{Answer, Call, Executing, Inspecting, Inspection, Profile, Store};

@@ -2,7 +2,7 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use tenure_core::{Assurance, Instant, Reply, RequestKind, Token, Waiting};
 
-use crate::{Guarantees, LockName, Notices, StoreError};
+use crate::{Guarantees, LockName, Nodes, Notices, StoreError};
 
 /// A lock store, as a driver uses it.
 ///
@@ -22,6 +22,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Looks, without taking part: for a person, never for a decision (S27).
     fn inspect<'a>(&'a self, lock: &'a LockName) -> Inspecting<'a>;
+
+    /// The nodes, if this store is several servers that keep a lock by majority. A driver then asks
+    /// them one by one, as a [`Quorum`](tenure_core::Quorum) wants it, and never calls
+    /// [`execute`](Self::execute).
+    fn nodes(&self) -> Option<&dyn Nodes> {
+        None
+    }
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
@@ -39,6 +46,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn inspect<'a>(&'a self, lock: &'a LockName) -> Inspecting<'a> {
         (**self).inspect(lock)
+    }
+
+    fn nodes(&self) -> Option<&dyn Nodes> {
+        (**self).nodes()
     }
 }
 

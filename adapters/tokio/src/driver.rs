@@ -1,7 +1,7 @@
 use std::{
     future::poll_fn,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Poll,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::{Context, Poll, Wake, Waker},
 };
 
 use tokio::{runtime::Handle, task::AbortHandle};
@@ -9,17 +9,17 @@ use tokio::{runtime::Handle, task::AbortHandle};
 use crate::engine::Engine;
 
 /// Drives one engine: inline in the caller's task while somebody waits for an answer, so that no
-/// task lies between the caller and the socket, and by a task of its own in between.
+/// task lies between the caller and the socket, and by a relief in between.
 ///
 /// Dropped at any time, it gives up whatever the engine has, in the background.
 pub(crate) struct Driver {
     engine: Arc<Mutex<Engine>>,
-    task: Option<AbortHandle>,
+    relief: Option<Arc<Relief>>,
 }
 
 impl Driver {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine: Arc::new(Mutex::new(engine)), task: None }
+        Self { engine: Arc::new(Mutex::new(engine)), relief: None }
     }
 
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
@@ -28,23 +28,35 @@ impl Driver {
 
     /// Drives in the caller's task until `ready` finds what it waits for. Cancel-safe.
     pub(crate) async fn inline<T>(&mut self, mut ready: impl FnMut(&mut Engine) -> Option<T>) -> T {
-        self.engine().next_shift();
-        if let Some(task) = self.task.take() {
-            task.abort();
-        }
-        poll_fn(|cx| {
-            let mut engine = self.engine();
-            engine.poll(cx);
-            ready(&mut engine).map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
+        self.take_over();
+        poll_fn(|cx| self.engine().poll(cx, &mut ready)).await
     }
 
-    /// Drives in a task of its own, until nothing is owed to the store any more.
-    pub(crate) fn detach(&mut self, runtime: &Handle) {
+    /// Leaves the engine to a relief, which drives when there is something to do, until nothing is
+    /// owed to the store any more. Must be called within `runtime`.
+    pub(crate) fn hand_over(&mut self, runtime: Handle) {
+        let relief = self.relieve(runtime);
+        let waker = Waker::from(relief);
+        let _ = self.engine().poll(&mut Context::from_waker(&waker), |_| None::<()>);
+    }
+
+    fn take_over(&mut self) {
+        let mut engine = self.engine();
+        engine.next_shift();
+        // The caller may be in another runtime, and the timers of this one gone.
+        engine.forget_timer();
+        drop(engine);
+        if let Some(relief) = self.relief.take() {
+            relief.dismiss();
+        }
+    }
+
+    fn relieve(&mut self, runtime: Handle) -> Arc<Relief> {
         let shift = self.engine().next_shift();
-        let task = runtime.spawn(drive(Arc::clone(&self.engine), shift));
-        self.task = Some(task.abort_handle());
+        let engine = Arc::downgrade(&self.engine);
+        let relief = Arc::new(Relief { engine, shift, runtime, task: Mutex::new(None) });
+        self.relief = Some(Arc::clone(&relief));
+        relief
     }
 }
 
@@ -55,11 +67,47 @@ impl Drop for Driver {
             return;
         }
         engine.give_up();
+        engine.wake();
         drop(engine);
-        let driven = self.task.as_ref().is_some_and(|task| !task.is_finished());
+        let driven = self.relief.as_ref().is_some_and(|relief| relief.drives());
         // Outside of a runtime nobody is left to drive: see `Engine`'s drop.
         if !driven && let Ok(runtime) = Handle::try_current() {
-            self.detach(&runtime);
+            self.engine().forget_timer();
+            self.relieve(runtime).wake();
+        }
+    }
+}
+
+/// Starts a task to drive the engine at its first wake-up: a timer, an answer or a notice. Most
+/// leases are given back before, and a task for each would cost more than all else that is done here.
+struct Relief {
+    engine: Weak<Mutex<Engine>>,
+    shift: u64,
+    runtime: Handle,
+    task: Mutex<Option<AbortHandle>>,
+}
+
+impl Relief {
+    fn drives(&self) -> bool {
+        lock(&self.task).as_ref().is_some_and(|task| !task.is_finished())
+    }
+
+    /// Whoever drives next has the engine's wakers, so the task would wait for ever.
+    fn dismiss(&self) {
+        if let Some(task) = &*lock(&self.task) {
+            task.abort();
+        }
+    }
+}
+
+impl Wake for Relief {
+    /// May be called while the engine is locked.
+    fn wake(self: Arc<Self>) {
+        let mut task = lock(&self.task);
+        if task.is_none()
+            && let Some(engine) = self.engine.upgrade()
+        {
+            *task = Some(self.runtime.spawn(drive(engine, self.shift)).abort_handle());
         }
     }
 }
@@ -67,21 +115,20 @@ impl Drop for Driver {
 async fn drive(engine: Arc<Mutex<Engine>>, shift: u64) {
     poll_fn(|cx| {
         let mut engine = lock(&engine);
-        // An aborted task may be in the middle of this poll, and must not take the wakers away from
-        // whoever drives now.
+        // An aborted task may be in the middle of this poll, or a late wake-up may have started it:
+        // it must not take the wakers away from whoever drives now.
         if engine.shift() != shift {
             return Poll::Ready(());
         }
-        engine.poll(cx);
-        if engine.finished() { Poll::Ready(()) } else { Poll::Pending }
+        engine.poll(cx, |engine| engine.finished().then_some(()))
     })
     .await;
 }
 
-fn lock(engine: &Mutex<Engine>) -> MutexGuard<'_, Engine> {
-    // A store's future that panics poisons the lock. The machine was not running then, so it is
-    // whole, and it is what ends the lease in time.
-    engine.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A store's future that panics poisons the engine's lock. The machine was not running then, so it
+    // is whole, and it is what ends the lease in time.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
 use std::{
-    mem,
     pin::Pin,
     sync::{
         Arc,
@@ -10,14 +9,18 @@ use std::{
 };
 
 use tenure_core::{
-    Basis, DenyReason, Event, Held, Input, Instant, Lease, LossReason, OpId, Output, Reply,
-    RequestKind, Token, Wait,
+    Basis, DenyReason, Event, Held, Input, Instant, LossReason, Nonce, OpId, Token, Wait,
 };
-use tenure_store::{Answer, Call, Executing, Notices, StoreError};
+use tenure_store::{Notices, StoreError};
 use tokio::time;
 
 use crate::{
-    AcquireError, Contended, Status, TokenWentBack, inbox::Inbox, lock::Setup, metrics, nap::nap,
+    AcquireError, Contended, Status, TokenWentBack,
+    inbox::Inbox,
+    lock::Setup,
+    machine::{Answered, Asking, Machine, Request, Said},
+    metrics,
+    nap::nap,
     status::Voice,
 };
 
@@ -28,7 +31,7 @@ use crate::{
 pub(crate) struct Engine {
     setup: Arc<Setup>,
     voice: Arc<Voice>,
-    machine: Lease,
+    machine: Machine,
     exchanges: Vec<Exchange>,
     inbox: Arc<Inbox>,
     notices: Notices,
@@ -45,15 +48,17 @@ pub(crate) struct Engine {
     /// Nothing is owed to the store any more.
     closed: bool,
     contended: Option<Contended>,
+    /// The attempt that it was last heard of for, where many nodes tell.
+    contended_attempt: Option<Nonce>,
     last_error: Option<StoreError>,
 }
 
 /// A request under way.
 struct Exchange {
     op: OpId,
-    request: RequestKind,
+    request: Request,
     respond_by: Instant,
-    future: Executing<'static>,
+    future: Asking,
 }
 
 impl Engine {
@@ -64,10 +69,7 @@ impl Engine {
             let inbox = Arc::clone(&inbox);
             move |notice| inbox.deliver(notice)
         });
-        let mut machine = Lease::new(setup.config, next_instance());
-        if let Some(token) = setup.highest_token() {
-            machine.remember(token);
-        }
+        let mut machine = Machine::new(&setup, next_instance());
         machine.handle(setup.now(), Input::Acquire { entropy, wait });
         Self {
             setup,
@@ -85,27 +87,41 @@ impl Engine {
             ended: false,
             closed: false,
             contended: None,
+            contended_attempt: None,
             last_error: None,
         }
     }
 
-    /// Does all that can be done now, and has `cx` woken when there is more.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
+    /// Does all that can be done now until `ready` finds something, or else has `cx` woken when there
+    /// is more. What was found first may leave requests behind that only the next poll sends.
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut ready: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Poll<T> {
         self.inbox.listen(cx.waker());
         loop {
             let now = self.setup.now();
             self.notice_late_tick(now);
             let due = self.drain(now);
+            if let Some(found) = ready(self) {
+                return Poll::Ready(found);
+            }
             if !self.receive(cx) && !self.sleep(now, due, cx) {
-                return;
+                return Poll::Pending;
             }
         }
     }
 
-    /// Gives up what is held or waited for. Held no more from here on.
+    /// Gives up what is held or waited for. Held no more from here on; the release goes out with the
+    /// next poll.
     pub(crate) fn give_up(&mut self) {
         self.machine.handle(self.setup.now(), Input::Release);
         self.ended = true;
+    }
+
+    /// Wakes whoever drives.
+    pub(crate) fn wake(&self) {
         self.inbox.wake();
     }
 
@@ -120,13 +136,9 @@ impl Engine {
         if self.machine.held(now).is_some() {
             return None;
         }
-        let mut ahead = self.machine.clone();
-        ahead.handle(now, Input::Tick);
-        match ahead.poll() {
-            Output::Event { event: Event::Lost { reason }, .. } => Some(reason),
-            Output::Event { .. } | Output::Request { .. } | Output::Wait(_) => {
-                Some(LossReason::Expired)
-            }
+        match self.machine.foresee(now) {
+            Said::Event(Event::Lost { reason }) => Some(reason),
+            Said::Event(_) | Said::Request { .. } | Said::Wait(_) => Some(LossReason::Expired),
         }
     }
 
@@ -176,10 +188,14 @@ impl Engine {
 
     /// Begins the next driver's shift, and ends the one before.
     pub(crate) fn next_shift(&mut self) -> u64 {
-        // The next may be in another runtime, and the timers of this one gone.
-        self.sleep = None;
         self.shift = self.shift.wrapping_add(1);
         self.shift
+    }
+
+    /// Has the next poll make a timer in the runtime that it is in.
+    pub(crate) fn forget_timer(&mut self) {
+        self.sleep = None;
+        self.alarm = None;
     }
 }
 
@@ -190,9 +206,11 @@ impl Engine {
         self.time_out(now);
         let due = loop {
             match self.machine.poll() {
-                Output::Event { event, .. } => self.tell(event),
-                Output::Request { op, kind, respond_by } => self.start(now, op, kind, respond_by),
-                Output::Wait(due) => break due,
+                Said::Event(event) => self.tell(event),
+                Said::Request { op, request, respond_by } => {
+                    self.start(now, op, request, respond_by);
+                }
+                Said::Wait(due) => break due,
             }
         };
         if let Some(held) = self.machine.held(now) {
@@ -217,20 +235,14 @@ impl Engine {
     fn hang_up(&mut self) {
         let (ended, closed) = (self.ended, self.closed);
         self.exchanges.retain(|Exchange { request, respond_by, .. }| {
-            let grants_nothing =
-                matches!(request, RequestKind::Renew { .. } | RequestKind::Watch { .. });
             let endless = *respond_by == Instant::NEVER;
-            !(grants_nothing && ended || endless && closed)
+            !(request.grants_nothing() && ended || endless && closed)
         });
     }
 
-    fn start(&mut self, now: Instant, op: OpId, request: RequestKind, respond_by: Instant) {
+    fn start(&mut self, now: Instant, op: OpId, request: Request, respond_by: Instant) {
         let time_left = (respond_by != Instant::NEVER).then(|| respond_by.saturating_since(now));
-        let (setup, notices) = (Arc::clone(&self.setup), self.notices.clone());
-        let future = Box::pin(async move {
-            let call = Call { lock: &setup.name, request, time_left, notices: &notices };
-            setup.store.execute(call).await
-        });
+        let future = request.send(&self.setup, &self.notices, time_left);
         self.exchanges.push(Exchange { op, request, respond_by, future });
     }
 
@@ -241,8 +253,9 @@ impl Engine {
             self.machine.handle(self.setup.now(), notice);
             received = true;
         }
-        // Out of the list while it is polled: a future that panics is never polled again.
-        for mut exchange in mem::take(&mut self.exchanges) {
+        for _ in 0..self.exchanges.len() {
+            // Out of the list while it is polled: a future that panics is never polled again.
+            let mut exchange = self.exchanges.remove(0);
             match exchange.future.as_mut().poll(cx) {
                 Poll::Pending => self.exchanges.push(exchange),
                 Poll::Ready(answer) => {
@@ -254,13 +267,13 @@ impl Engine {
         received
     }
 
-    fn answer(&mut self, op: OpId, request: &RequestKind, answer: Result<Answer, StoreError>) {
+    fn answer(&mut self, op: OpId, request: &Request, answer: Result<Answered, StoreError>) {
         let now = self.setup.now();
         match answer {
-            Ok(Answer { reply, as_of, .. }) => {
-                self.note_contention(reply);
+            Ok(answered) => {
+                self.note_contention(request, &answered);
                 let before = self.deadline(now);
-                self.machine.handle(now, Input::Reply { op, reply, as_of });
+                self.machine.reply(now, op, answered);
                 if let (Some(before), Some(after)) = (before, self.deadline(now))
                     && after > before
                 {
@@ -274,8 +287,8 @@ impl Engine {
         }
     }
 
-    fn note_failure(&mut self, request: &RequestKind, error: StoreError) {
-        let (lock, request) = (&self.setup.name, verb(request));
+    fn note_failure(&mut self, request: &Request, error: StoreError) {
+        let (lock, request) = (&self.setup.name, request.verb());
         // Of a lease that is held, `AtRisk` tells; of one that is waited for, nothing would.
         if self.last_error.is_none() && self.token.is_none() && !self.ended {
             tracing::warn!(%lock, request, %error, "the store gives no answer");
@@ -285,37 +298,47 @@ impl Engine {
         self.last_error = Some(error);
     }
 
-    fn note_contention(&mut self, reply: Reply) {
-        let contended = if let Reply::Busy { retry_after, holder } = reply {
-            Contended { holder, remaining: retry_after }
-        } else if reply == Reply::NotYet {
-            Contended::default()
-        } else {
-            return;
-        };
-        if self.contended.replace(contended).is_none() {
+    fn note_contention(&mut self, request: &Request, answered: &Answered) {
+        let Some(contended) = answered.contended() else { return };
+        let again = self.contended.replace(contended).is_some();
+        if !again {
             metrics::contended();
         }
-        self.setup.contended(contended);
+        // Many nodes may say so of one attempt.
+        let attempt = request.attempt();
+        if attempt.is_none() || self.contended_attempt != attempt {
+            self.contended_attempt = attempt;
+            self.setup.contended(contended);
+        }
     }
 
     /// Sleeps until `due`, or part of the way. Whether it is time to look again already.
     fn sleep(&mut self, now: Instant, due: Option<Instant>, cx: &mut Context<'_>) -> bool {
         let Some(due) = due else {
-            self.sleep = None;
+            self.forget_timer();
             return false;
         };
         let remaining = self.deadline(now).map(|deadline| deadline.saturating_since(now));
         let nap = nap(due.saturating_since(now), remaining);
-        self.alarm = now.checked_add(nap);
+        let alarm = now.checked_add(nap);
+        // A timer that ends too early does no harm, and to set it anew is dear.
+        if self.alarm.is_none_or(|armed| Some(armed) > alarm) {
+            self.alarm = alarm;
+            if let Some(sleep) = &mut self.sleep {
+                sleep.as_mut().reset(time::Instant::now() + nap);
+            }
+        }
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(time::sleep(nap)));
-        sleep.as_mut().reset(time::Instant::now() + nap);
-        sleep.as_mut().poll(cx).is_ready()
+        let over = sleep.as_mut().poll(cx).is_ready();
+        if over {
+            self.alarm = None;
+        }
+        over
     }
 
     fn notice_late_tick(&mut self, now: Instant) {
         const LATE: Duration = Duration::from_millis(100);
-        if let Some(alarm) = self.alarm.take()
+        if let Some(alarm) = self.alarm.take_if(|alarm| *alarm <= now)
             && now.saturating_since(alarm) > LATE
         {
             metrics::late_tick();
@@ -406,20 +429,6 @@ const fn denial(reason: LossReason) -> DenyReason {
         LossReason::SessionLost | LossReason::SessionUnknown => DenyReason::SessionLost,
         LossReason::ClockWentBack => DenyReason::ClockWentBack,
         LossReason::Expired | LossReason::Gone | _ => DenyReason::TooLate,
-    }
-}
-
-const fn verb(request: &RequestKind) -> &'static str {
-    match request {
-        RequestKind::Acquire { .. } => "acquire",
-        RequestKind::Enqueue { .. } => "enqueue",
-        RequestKind::Claim { .. } => "claim",
-        RequestKind::Renew { .. } => "renew",
-        RequestKind::Release { .. } => "release",
-        RequestKind::Disconnect { .. } => "disconnect",
-        RequestKind::Watch { .. } => "watch",
-        RequestKind::Unwatch { .. } => "unwatch",
-        _ => "request",
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Guard {
 
 impl Guard {
     pub(crate) fn new(mut driver: Driver, token: Token) -> Self {
-        driver.detach(&Handle::current());
+        driver.hand_over(Handle::current());
         let (setup, voice) = driver.engine().shared();
         Self { token, driver, setup, voice }
     }

@@ -8,6 +8,7 @@ mod error;
 mod guard;
 mod inbox;
 mod lock;
+mod machine;
 pub mod metric_names;
 mod metrics;
 mod nap;

@@ -43,7 +43,8 @@ pub struct Stopping {
 /// What the engine tells, and all who hold a part of it hear.
 pub(crate) struct Voice {
     status: watch::Sender<Status>,
-    stop: CancellationToken,
+    /// Made when it is first asked for.
+    stop: OnceLock<CancellationToken>,
     token_went_back: OnceLock<TokenWentBack>,
 }
 
@@ -51,7 +52,7 @@ impl Voice {
     pub(crate) fn new() -> Self {
         Self {
             status: watch::Sender::new(Status::Released),
-            stop: CancellationToken::new(),
+            stop: OnceLock::new(),
             token_went_back: OnceLock::new(),
         }
     }
@@ -65,8 +66,13 @@ impl Voice {
     }
 
     /// Cancelled by the first status after which no new work should start.
-    pub(crate) const fn stop(&self) -> &CancellationToken {
-        &self.stop
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        let stop = self.stop.get_or_init(CancellationToken::new);
+        // After it was made: a status told in between cancels it or is seen here.
+        if is_end(self.status()) {
+            stop.cancel();
+        }
+        stop
     }
 
     pub(crate) fn token_went_back(&self) -> Option<TokenWentBack> {
@@ -74,10 +80,16 @@ impl Voice {
     }
 
     pub(crate) fn tell(&self, status: Status) {
-        if matches!(status, Status::Stopping { .. } | Status::Lost { .. } | Status::Released) {
-            self.stop.cancel();
+        // To notify nobody is dear.
+        self.status.send_if_modified(|told| {
+            *told = status;
+            self.status.receiver_count() > 0
+        });
+        if is_end(status)
+            && let Some(stop) = self.stop.get()
+        {
+            stop.cancel();
         }
-        self.status.send_replace(status);
     }
 
     /// A renewal moved the basis. While `AtRisk`, `Recovered` tells it.
@@ -91,5 +103,41 @@ impl Voice {
     pub(crate) fn tell_token_went_back(&self, told: TokenWentBack) {
         // Once a grant: a second report is about the same one.
         let _ = self.token_went_back.set(told);
+    }
+}
+
+/// No new work should start after it.
+const fn is_end(status: Status) -> bool {
+    matches!(status, Status::Stopping { .. } | Status::Lost { .. } | Status::Released)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cancellation_token_is_cancelled_whenever_it_is_asked_for() {
+        let asked_before = Voice::new();
+        asked_before.tell(Status::AtRisk);
+        let token = asked_before.stop().clone();
+        assert!(!token.is_cancelled());
+        asked_before.tell(Status::Released);
+        assert!(token.is_cancelled());
+
+        let asked_after = Voice::new();
+        asked_after.tell(Status::AtRisk);
+        asked_after.tell(Status::Lost { reason: LossReason::Gone });
+        assert!(asked_after.stop().is_cancelled());
+    }
+
+    #[test]
+    fn what_was_told_to_nobody_is_known_to_who_subscribes_later() {
+        let voice = Voice::new();
+        voice.tell(Status::AtRisk);
+        let mut status = voice.subscribe();
+        assert_eq!(*status.borrow(), Status::AtRisk);
+        voice.tell(Status::Released);
+        assert!(status.has_changed().unwrap());
+        assert_eq!(*status.borrow_and_update(), Status::Released);
     }
 }

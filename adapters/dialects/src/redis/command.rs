@@ -2,8 +2,9 @@ use core::fmt::{self, Write as _};
 
 use tenure_core::Nonce;
 
-/// The most words of a command: `EVALSHA`, its script, the number of keys, two keys, two arguments.
-const LONGEST: usize = 7;
+/// The most words of a command: `EVALSHA`, its script, the number of keys, two keys, five
+/// arguments.
+const LONGEST: usize = 10;
 
 /// One command to the server: an array of byte strings, the first of which is its name.
 #[derive(Clone)]
@@ -94,9 +95,19 @@ impl From<&'static str> for Word<'_> {
 }
 
 impl From<Nonce> for Word<'_> {
+    /// As [`Nonce`] displays itself; by hand, since the formatter would take longer than all the rest.
     fn from(nonce: Nonce) -> Self {
-        Self::text(format_args!("{nonce}"))
+        let mut bytes = [0; 32];
+        for ([high, low], byte) in bytes.as_chunks_mut().0.iter_mut().zip(nonce.to_bytes()) {
+            (*high, *low) = (hex_digit(byte >> 4), hex_digit(byte & 0xf));
+        }
+        Self(Kind::Made(Made { bytes, len: 32 }))
     }
+}
+
+const fn hex_digit(nibble: u8) -> u8 {
+    let first = if nibble < 10 { b'0' } else { b'a'.wrapping_sub(10) };
+    first.wrapping_add(nibble)
 }
 
 impl fmt::Write for Made {

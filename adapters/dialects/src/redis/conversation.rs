@@ -75,6 +75,10 @@ impl<'a, A: Ask> Conversation<'a, A> {
         let step = Step::Send(call.run());
         (Self { call: Some(call), ask }, step)
     }
+
+    pub(super) const fn refused(trouble: Trouble, ask: A) -> (Self, Step<'a, A::Reply>) {
+        (Self { call: None, ask }, Step::Done(Err(trouble)))
+    }
 }
 
 /// What the server said, as a conversation takes it.
@@ -192,7 +196,7 @@ impl Ask for Look {
 pub(super) struct Call<'a> {
     script: Script,
     keys: [Option<Word<'a>>; 2],
-    args: [Option<Word<'a>>; 2],
+    args: [Option<Word<'a>>; 5],
 }
 
 impl<'a> Call<'a> {
@@ -201,8 +205,8 @@ impl<'a> Call<'a> {
         keys: [Word<'a>; K],
         args: [Word<'a>; A],
     ) -> Self {
-        const { assert!(K <= 2 && A <= 2, "no script takes more") };
-        let mut call = Self { script, keys: [None; 2], args: [None; 2] };
+        const { assert!(K <= 2 && A <= 5, "no script takes more") };
+        let mut call = Self { script, keys: [None; 2], args: [None; 5] };
         call.keys.iter_mut().zip(keys).for_each(|(place, key)| *place = Some(key));
         call.args.iter_mut().zip(args).for_each(|(place, arg)| *place = Some(arg));
         call
@@ -225,6 +229,7 @@ impl<'a> Call<'a> {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is no allocator to box a call with")]
 enum Plan<'a> {
     Run(Call<'a>),
     Subscribe,
@@ -232,10 +237,7 @@ enum Plan<'a> {
 }
 
 fn plan(layout: Layout, lock: &[u8], request: RequestKind) -> Result<Plan<'_>, Trouble> {
-    if lock.starts_with(RESERVED.as_bytes()) {
-        return Err(Trouble::ReservedName);
-    }
-    let key = Word::given(lock);
+    let key = lock_key(lock)?;
     Ok(match request {
         RequestKind::Acquire { nonce, term, .. } => Plan::Run(Call::new(
             Script::ACQUIRE,
@@ -257,8 +259,15 @@ fn plan(layout: Layout, lock: &[u8], request: RequestKind) -> Result<Plan<'_>, T
     })
 }
 
+pub(super) fn lock_key(lock: &[u8]) -> Result<Word<'_>, Trouble> {
+    if lock.starts_with(RESERVED.as_bytes()) {
+        return Err(Trouble::ReservedName);
+    }
+    Ok(Word::given(lock))
+}
+
 /// `PEXPIRE` deletes a key whose time to live is not positive, so none is ever sent.
-fn time_to_live(term: Duration) -> Result<Word<'static>, Trouble> {
+pub(super) fn time_to_live(term: Duration) -> Result<Word<'static>, Trouble> {
     match u64::try_from(term.as_millis()) {
         Ok(0) | Err(_) => Err(Trouble::TermTooShort),
         Ok(millis) => Ok(Word::number(millis)),
@@ -266,7 +275,7 @@ fn time_to_live(term: Duration) -> Result<Word<'static>, Trouble> {
 }
 
 /// What the server was asked for: never more than the term.
-fn whole_millis(term: Duration) -> Duration {
+pub(super) fn whole_millis(term: Duration) -> Duration {
     Duration::from_millis(u64::try_from(term.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -278,7 +287,7 @@ pub(super) fn fields(text: &[u8]) -> [Option<&[u8]>; 3] {
 }
 
 /// A holder's token; `-` if it has none.
-fn token(word: &[u8]) -> Option<Option<Token>> {
+pub(super) fn token(word: &[u8]) -> Option<Option<Token>> {
     match word {
         b"-" => Some(None),
         // One that is out of range is not ours.
@@ -287,7 +296,7 @@ fn token(word: &[u8]) -> Option<Option<Token>> {
 }
 
 /// What `PTTL` said; -1 is a key without a time to live.
-fn time_left(word: &[u8]) -> Option<Option<Duration>> {
+pub(super) fn time_left(word: &[u8]) -> Option<Option<Duration>> {
     match word {
         b"-1" => Some(None),
         digits => number(digits).map(|millis| Some(Duration::from_millis(millis))),

@@ -3,6 +3,9 @@ use super::Word;
 /// What every key begins with that is not a lock.
 pub const RESERVED: &str = "__tenure:";
 
+/// The one counter of a standalone server.
+const COUNTER: &str = "__tenure:1:token";
+
 /// How many hash slots a cluster has.
 pub const SLOTS: u16 = 16_384;
 
@@ -22,7 +25,7 @@ impl Layout {
     #[must_use]
     pub fn counter(self, lock: &[u8]) -> Word<'static> {
         match self {
-            Self::Standalone => Word::text(format_args!("{RESERVED}1:token")),
+            Self::Standalone => Word::from(COUNTER),
             Self::Cluster => {
                 let [a, b, c, d] = tag(slot(lock)).map(char::from);
                 Word::text(format_args!("{RESERVED}1:token:{{{a}{b}{c}{d}}}"))

@@ -7,6 +7,8 @@
 //! | the lock's name, as given | `nonce:token`, 32 hexadecimal digits and a decimal number, with a time to live |
 //! | `__tenure:1:token`; in a cluster `__tenure:1:token:{tag}` | the token counter, without one |
 //!
+//! Several servers that keep a lock by majority (RedLock) speak the part in [`quorum`].
+//!
 //! A client that takes a lock with `SET name value NX PX ms` and frees it by compare-and-delete
 //! excludes Tenure and is excluded by it. Keys that begin with [`RESERVED`] are no locks. The `1` is
 //! the version of the layout; two versions can run side by side.
@@ -45,6 +47,7 @@ mod error_reply;
 pub mod fence;
 mod layout;
 mod moved;
+pub mod quorum;
 pub mod resp;
 mod script;
 mod trouble;

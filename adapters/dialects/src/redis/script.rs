@@ -48,9 +48,57 @@ impl Script {
         sha1: "888a0655253aa7ace22a27abce8221cf2e7d4f8a",
     };
 
+    /// Take a lock on one node of a quorum.
+    pub const LOCK: Self = Self {
+        source: include_str!("quorum/lock.lua"),
+        sha1: "7d6112157db6d2ca3d95479de113feb72868f171",
+    };
+
+    /// Raise a token counter there.
+    pub const RAISE: Self = Self {
+        source: include_str!("quorum/raise.lua"),
+        sha1: "2a1aa20ca9e29c553a8527b09918f49e1de66b70",
+    };
+
+    /// Ask which node of a quorum a server is.
+    pub const CENSUS: Self = Self {
+        source: include_str!("quorum/census.lua"),
+        sha1: "de1901b03dcd359d88de82a6c5228c741177a9d9",
+    };
+
+    /// Mark it as one of a quorum that is being formed.
+    pub const FORM: Self = Self {
+        source: include_str!("quorum/form.lua"),
+        sha1: "dd4ff2c42dcafbdfc67dfc95d5f9bf60c703b91a",
+    };
+
+    /// Let it vote.
+    pub const SEAT: Self = Self {
+        source: include_str!("quorum/seat.lua"),
+        sha1: "31495ae1269b6254801c78c95f0c33ce48591d24",
+    };
+
+    /// Let it vote no more.
+    pub const UNSEAT: Self = Self {
+        source: include_str!("quorum/unseat.lua"),
+        sha1: "0b8e5fd9698483f3eef5efe620becef0d623a1de",
+    };
+
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::ACQUIRE, Self::RENEW, Self::RELEASE, Self::INSPECT, Self::INSTALL, Self::WRITE];
+    pub const ALL: [Self; 12] = [
+        Self::ACQUIRE,
+        Self::RENEW,
+        Self::RELEASE,
+        Self::INSPECT,
+        Self::INSTALL,
+        Self::WRITE,
+        Self::LOCK,
+        Self::RAISE,
+        Self::CENSUS,
+        Self::FORM,
+        Self::SEAT,
+        Self::UNSEAT,
+    ];
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::Notify,
+    sync::{Notify, watch},
 };
 
 /// Carries bytes between clients and a server, and counts how often the client spoke and then was
@@ -26,6 +26,7 @@ struct Wire {
     round_trips: AtomicUsize,
     client_spoke_last: AtomicBool,
     swallow: AtomicBool,
+    hold: watch::Sender<bool>,
     heard: Notify,
     hung_up: Notify,
 }
@@ -68,6 +69,12 @@ impl Proxy {
         self.wire.swallow.store(on, Ordering::SeqCst);
     }
 
+    /// From now on answers wait on the way, until they may go on.
+    #[allow(dead_code, reason = "of what another suite needs too")]
+    pub(crate) fn hold(&self, on: bool) {
+        self.wire.hold.send_replace(on);
+    }
+
     /// The next time from now on that a client says something.
     pub(crate) async fn heard(&self) {
         self.wire.heard.notified().await;
@@ -97,6 +104,7 @@ async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, wire: A
 async fn answers(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, wire: Arc<Wire>) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(length @ 1..) = server.read(&mut buffer).await {
+        let _ = wire.hold.subscribe().wait_for(|held| !held).await;
         wire.client_spoke_last.store(false, Ordering::SeqCst);
         if client.write_all(&buffer[..length]).await.is_err() {
             break;

@@ -54,6 +54,18 @@ fn a_guard_outlives_its_runtime_and_can_be_released_on_another() {
 }
 
 #[test]
+fn a_lease_that_is_given_back_early_needs_no_task() {
+    let store = TestStore::new();
+    let runtime = runtime();
+    runtime.block_on(async {
+        let guard = lock(&store).acquire().await.unwrap();
+        let tasks = runtime.metrics().num_alive_tasks();
+        assert!(guard.release().await.confirmed);
+        assert_eq!((tasks, runtime.metrics().num_alive_tasks()), (0, 0));
+    });
+}
+
+#[test]
 fn a_guard_dropped_without_a_runtime_is_left_to_its_term() {
     let store = TestStore::new();
     let runtime = runtime();
