@@ -80,6 +80,16 @@ fn nothing_overflows() {
 }
 
 #[test]
+fn what_is_begun_of_a_microsecond_is_taken_off_whole() {
+    let begun = Duration::from_nanos(1);
+    let plain = LeaseConfig::builder().quantum(Duration::ZERO).margin(Duration::ZERO);
+    let config = plain.quantum(begun).margin(begun).attempt_timeout(begun).build().unwrap();
+    let whole = plain.build().unwrap().usable(ms(30_000));
+    assert_eq!(config.usable(ms(30_000)), whole - Duration::from_micros(2));
+    assert_eq!(config.attempt_timeout(), Duration::from_micros(1), "no request is overdue at once");
+}
+
+#[test]
 fn a_drift_bound_of_all_of_the_term_is_refused() {
     let drift = Drift::from_ppm(1_000_000);
     let error = LeaseConfig::builder().drift(drift).build().unwrap_err();

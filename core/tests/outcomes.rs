@@ -314,6 +314,18 @@ fn a_session_never_lapses_and_is_closed_instead() {
 }
 
 #[test]
+fn the_end_of_a_session_settles_what_it_owed() {
+    let mut machine = Machine::new(config().assurance(tenure_core::Assurance::Session));
+    let asked = machine.acquire(0, Wait::Once).request();
+    let (nonce, promise) = (asked.nonce(), tenure_core::Promise::Session);
+    machine.reply(0, asked.op, Reply::Granted { nonce, token: token(1), promise });
+    machine.at(100, Input::Release).request();
+    machine.at(110, Input::SessionLost { nonce: Nonce::from_bytes([9; 16]) }).nothing();
+    let said = machine.at(120, Input::SessionLost { nonce });
+    said.events(&[Event::Released { confirmed: false }, Event::Closed]);
+}
+
+#[test]
 fn after_release_there_is_no_lost() {
     let mut machine = Machine::new(config());
     machine.hold(0, 1);

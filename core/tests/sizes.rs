@@ -11,7 +11,7 @@
 mod common;
 
 use common::*;
-use tenure_core::{Failure, Input, Lease, Output, Wait};
+use tenure_core::{Failure, Input, Lease, Output, Reply, Wait, Waiting};
 
 #[test]
 #[cfg(target_pointer_width = "64")]
@@ -39,4 +39,34 @@ fn equal_futures_are_equal_states() {
     machine.hold(1_000, 1);
     let (early, late) = (machine.lease.canonical(ms(1_500)), machine.lease.canonical(ms(2_500)));
     assert_ne!(early, late, "what is left of the term differs");
+}
+
+#[test]
+fn states_are_equal_whenever_the_same_happened() {
+    let states = |start: u64| {
+        let mut machine =
+            Machine::new(config().waiting(Waiting::Queue).poll_pause(span(500), span(900)));
+        let mut states = Vec::new();
+        let mut note = |machine: &Machine, at| states.push(machine.lease.canonical(ms(at)));
+        let enqueue = machine.acquire(start, Wait::Until(ms(start + 60_000))).request();
+        let (nonce, term) = (enqueue.nonce(), span(TERM));
+        note(&machine, start + 1);
+        let claim =
+            machine.reply(start + 10, enqueue.op, Reply::Enqueued { nonce, term }).request();
+        note(&machine, start + 11);
+        machine.reply(start + 20, claim.op, Reply::NotYet).request();
+        note(&machine, start + 21);
+        let stranger = granted(tenure_core::Nonce::from_bytes([9; 16]), 1, TERM);
+        let release = machine.reply(start + 30, enqueue.op, stranger).request();
+        note(&machine, start + 31);
+        machine.fail(start + 40, release.op, Failure::NotSent);
+        note(&machine, start + 41);
+        let claim = machine.at(start + 50, Input::Hint).request();
+        let promise = tenure_core::Promise::Place;
+        let reply = Reply::Granted { nonce, token: token(1), promise };
+        machine.push(start + 60, Input::Reply { op: claim.op, reply, as_of: None });
+        note(&machine, start + 61);
+        states
+    };
+    assert_eq!(states(1_000), states(77_000));
 }

@@ -442,3 +442,15 @@ fn blocking_for_a_term_is_refused() {
     let error = config().waiting(Waiting::Block).build().unwrap_err();
     assert_eq!(error, tenure_core::ConfigError::BlockingNeedsSession);
 }
+
+#[test]
+fn the_end_of_its_session_starts_a_waiter_over_and_that_of_another_does_not() {
+    let mut machine = Machine::new(blocking());
+    let asked = machine.acquire(0, Wait::Forever).request();
+    let stranger = tenure_core::Nonce::from_bytes([9; 16]);
+    machine.at(10, Input::SessionLost { nonce: stranger }).nothing();
+    machine.at(20, Input::SessionLost { nonce: asked.nonce() }).nothing();
+    let (at, said) = machine.run();
+    assert_ne!(said.request().nonce(), asked.nonce());
+    assert!(at < 2_000, "{at}");
+}

@@ -15,9 +15,11 @@ impl<const N: usize> Quorum<N> {
         if let Some(releasing) = &mut relative.releasing {
             releasing.parent = OpId { generation: 0, sequence: 0, ..releasing.parent };
         }
+        // As `send` numbers them.
+        let sequence = self.sequence.wrapping_mul(Self::NODES);
         for node in &mut relative.nodes {
-            node.ask = node.ask.relative(self.sequence, now);
-            node.release = node.release.relative(self.sequence, now);
+            node.ask = node.ask.relative(sequence, now);
+            node.release = node.release.relative(sequence, now);
             node.debts.shift(|at| crate::lease::relative(at, now));
         }
         relative

@@ -16,6 +16,8 @@ pub(super) struct Node {
     pub(super) vote: Vote,
     /// The live nonce may be the owner here.
     pub(super) may_have: bool,
+    /// The same, before the last `Lock` was sent.
+    had: bool,
     /// A `Lock` of the live nonce was not answered: it may yet be executed.
     doubt: bool,
     /// Releases have a slot of their own, as in [`Lease`](crate::Lease): they wait for no round.
@@ -49,6 +51,7 @@ impl Node {
         ask: Slot::Idle,
         vote: Vote::Open,
         may_have: false,
+        had: false,
         doubt: false,
         release: Slot::Idle,
         debts: Debts::NONE,
@@ -56,7 +59,13 @@ impl Node {
 
     /// A `Lock` is sent.
     pub(super) const fn tries(&mut self) {
+        self.had = self.may_have;
         self.may_have = true;
+    }
+
+    /// That `Lock` did nothing. An earlier one may have.
+    pub(super) const fn did_nothing(&mut self) {
+        self.may_have = self.had || self.doubt;
     }
 
     /// The node said that the live nonce is not the owner.
@@ -85,6 +94,7 @@ impl Node {
     /// The live nonce is another one from here on.
     pub(super) const fn forget(&mut self) {
         self.may_have = false;
+        self.had = false;
         self.doubt = false;
     }
 

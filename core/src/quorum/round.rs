@@ -72,7 +72,7 @@ impl<const N: usize> Quorum<N> {
         match vote {
             Vote::None(Failure::Unknown) => node.doubts(),
             Vote::Busy { .. } | Vote::Gone => node.has_not(),
-            Vote::None(_) if self.round.is_some_and(|round| round.is_lock()) => node.has_not(),
+            Vote::None(_) if self.round.is_some_and(|round| round.is_lock()) => node.did_nothing(),
             Vote::None(_)
             | Vote::Open
             | Vote::Locked { .. }
