@@ -480,6 +480,35 @@ fn a_cancelled_acquire_does_not_go_on_to_phase_two() {
 }
 
 #[test]
+fn a_release_that_failed_is_sent_again_before_it_lapses() {
+    let mut machine = Machine::<3>::new();
+    machine.hold(0);
+    let asked = machine.at(100, QuorumInput::Release).requests;
+    machine.fail(110, asked[2].op, refused(false)).nothing();
+    let (at, said) = machine.run();
+    assert_eq!(said.nodes(), [2]);
+    assert!(at < TERM / 2, "{at}");
+}
+
+#[test]
+fn a_release_under_way_is_sent_again_after_the_clock_went_back() {
+    let mut machine = Machine::<3>::new();
+    machine.hold(100_000);
+    assert_eq!(machine.at(100_100, QuorumInput::Release).nodes(), [0, 1, 2]);
+    assert_eq!(machine.at(1_000, QuorumInput::Tick).nodes(), [0, 1, 2]);
+}
+
+#[test]
+fn requests_name_the_instance_and_the_generation() {
+    let mut machine = Machine::<1>::new();
+    for generation in 1..3 {
+        let asked = machine.acquire(0, Wait::Once);
+        assert_eq!((asked[0].op.instance, asked[0].op.generation), (7, generation));
+        machine.reply(0, asked[0].op, busy(1));
+    }
+}
+
+#[test]
 fn one_node_is_a_quorum_of_one() {
     let mut machine = Machine::<1>::new();
     machine.hold(0);

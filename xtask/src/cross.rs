@@ -31,7 +31,7 @@ impl Compiler {
         }
     }
 
-    fn cargo(self) -> Command {
+    pub(crate) fn cargo(self) -> Command {
         match self {
             Self::Rustup => cargo(["build"]),
             Self::Distribution => {

@@ -3,8 +3,11 @@
 mod bench;
 mod check;
 mod cross;
+mod determinism;
+mod fuzz;
 mod interop;
 mod invariants;
+mod model;
 mod readme;
 mod redis;
 mod report;
@@ -26,7 +29,12 @@ cargo xtask COMMAND
   cross                   the no_std crates for thumbv7m and wasm32; `--distribution`
                           to use the distribution's compiler and not rustup's
   sim [ARGS]              the simulator (`sim --help` lists its arguments)
-  sabotage [NAME]         the simulator against a core that was broken on purpose
+  sabotage [NAME…]        the machines with these mistakes in them (or each of the list) must fail
+  model [ARGS]            the machines in every state of small worlds (`model --help`)
+  fuzz --seconds N [TARGET]
+                          all fuzz targets for N seconds together, or this one alone;
+                          `fuzz --minimise` commits the best of what they found
+  determinism             the recorded traces natively, on wasm32 and on thumbv7m
   interop                 other libraries' clients on the same lock
   servers [-- COMMAND]    start a Redis, run COMMAND with its URL in TENURE_STORE, stop it
   bench                   ratio to a raw client, instructions for one renewal
@@ -45,8 +53,10 @@ fn main() -> ExitCode {
             report::of(|report| cross::steps(report, cross::Compiler::Distribution))
         }
         ["sim", args @ ..] => sim::run_with(args),
-        ["sabotage"] => report::of(sabotage::steps),
-        ["sabotage", name] => report::of(|report| sabotage::step(report, name)),
+        ["sabotage", names @ ..] => sabotage::run(names),
+        ["model", args @ ..] => model::run_with(args),
+        ["fuzz", args @ ..] => fuzz::run_with(args),
+        ["determinism"] => report::of(|report| determinism::step(report, cross::Compiler::find())),
         ["interop"] => report::of(interop::steps),
         ["servers"] => servers::wait(),
         ["servers", "--", command, args @ ..] => servers::run(command, args),

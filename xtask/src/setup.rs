@@ -30,6 +30,11 @@ pub(crate) fn cargo_deny() -> Result<PathBuf> {
     cargo_tool("cargo-deny", "deny", "0.20.2")
 }
 
+/// cargo-fuzz, which builds the fuzz targets.
+pub(crate) fn cargo_fuzz() -> Result<PathBuf> {
+    cargo_tool("cargo-fuzz", "fuzz", "0.13.2")
+}
+
 /// A Python with the clients of `tests/interop/requirements.txt`.
 pub(crate) fn python() -> Result<PathBuf> {
     let environment = tools().join("python");
@@ -69,6 +74,12 @@ fn missing_packages() -> Vec<&'static str> {
     }
     if !succeeds(command("valgrind").arg("--version")) {
         missing.push("valgrind");
+    }
+    if !succeeds(command("qemu-system-arm").arg("--version")) {
+        missing.push("qemu-system-arm");
+    }
+    if !succeeds(command("node").arg("--version")) {
+        missing.push("nodejs");
     }
     if !succeeds(command("python3").args(["-c", "import ensurepip, venv"])) {
         missing.extend(["python3", "python3-venv"]);

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     bench, check,
     cross::{self, Compiler},
-    interop, readme,
+    determinism, fuzz, interop, model, readme,
     report::{self, Report},
     sabotage, setup,
     shell::cargo,
@@ -37,9 +37,12 @@ fn steps(report: &mut Report, length: Length) {
     report.tests("tests: the core without features", &mut cargo(core));
     sim::step(report, if length == Length::Full { 1_000_000 } else { 10_000 });
     sabotage::steps(report);
+    model::step(report);
+    determinism::step(report, Compiler::find());
     interop::steps(report);
     if length == Length::Full {
         check::dependencies(report);
+        fuzz::steps(report, 1_800);
         bench::steps(report);
     }
 }

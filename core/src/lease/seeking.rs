@@ -96,8 +96,10 @@ impl Lease {
                 let block = self.config.waiting() == Waiting::Block && !seeking.once;
                 if let Some(place) = &mut seeking.place {
                     // D4: this may shorten the place, answered or not.
-                    let waited = self.now.since(place.kept);
-                    place.term = place.term.min(waited.plus(Micros::of(term)));
+                    let asked = Place { kept: self.now, term: Micros::of(term) };
+                    if asked.end(&self.config) < place.end(&self.config) {
+                        *place = asked;
+                    }
                     self.send(RequestKind::Renew { nonce, term })
                 } else {
                     seeking.first_sent.get_or_insert(self.now);

@@ -461,7 +461,7 @@ impl Ledger {
         let first = std::mem::take(&mut self.first_of_drain);
         match *output {
             Output::Event { generation, event } => {
-                require(generation == self.generation, "order", || {
+                require(generation == self.generation, "C1", || {
                     format!("{event:?} of generation {generation} in {}", self.generation)
                 })?;
                 self.told(event, first, held, coverage)
@@ -470,7 +470,7 @@ impl Ledger {
                 self.requested(op, kind, respond_by.as_micros(), held)
             }
             Output::Wait(until) => {
-                require(until.is_none_or(|at| at.as_micros() > self.now), "wait", || {
+                require(until.is_none_or(|at| at.as_micros() > self.now), "C4", || {
                     format!("told to wait until {until:?} at {}", self.now)
                 })?;
                 self.alarm = until.map(Instant::as_micros);
@@ -484,13 +484,13 @@ impl Ledger {
                 let waiting = self.stage == Stage::Waiting && self.grant.is_none();
                 let oversleeps =
                     until.is_none_or(|wakes| Some(wakes.as_micros()) > self.gave_up_at);
-                require(!waiting || self.gave_up_at.is_none() || !oversleeps, "until", || {
+                require(!waiting || self.gave_up_at.is_none() || !oversleeps, "C5", || {
                     format!("sleeps until {until:?}, though told to stop at {:?}", self.gave_up_at)
                 })?;
                 let expired = self.gave_up_at.is_some_and(|at| at <= self.now);
                 require(
                     !expired || self.stage != Stage::Waiting || self.grant.is_some(),
-                    "until",
+                    "C5",
                     || {
                         format!(
                             "waits on at {} though told to stop at {:?}",
@@ -531,7 +531,7 @@ impl Ledger {
     ) -> Result<(), Violation> {
         use Stage::{Acquired, AtRisk, Closed, Over, Stopping, Waiting};
         let stage = self.stage;
-        let out_of_order = || require(false, "order", || format!("{event:?} while {stage:?}"));
+        let out_of_order = || require(false, "C1", || format!("{event:?} while {stage:?}"));
         match (event, stage) {
             (Event::Denied { reason: DenyReason::InUse }, _) => coverage.note(Seen::DeniedInUse),
             (Event::Acquired { token, .. }, Waiting) => {
@@ -565,9 +565,9 @@ impl Ledger {
                 })?;
             }
             (Event::Lost { reason }, Waiting | Acquired | AtRisk | Stopping) => {
-                require(first, "order", || format!("{event:?} after other outputs"))?;
-                require(!self.gave_back, "order", || format!("{event:?} after the release"))?;
-                require(self.grant.is_some(), "order", || format!("{event:?} without a grant"))?;
+                require(first, "C1", || format!("{event:?} after other outputs"))?;
+                require(!self.gave_back, "C1", || format!("{event:?} after the release"))?;
+                require(self.grant.is_some(), "C1", || format!("{event:?} without a grant"))?;
                 if stage == Waiting {
                     coverage.note(Seen::LostBeforeTold);
                 }
@@ -582,7 +582,7 @@ impl Ledger {
                 self.stage = Over;
             }
             (Event::Released { confirmed }, Waiting | Acquired | AtRisk | Stopping) => {
-                require(self.gave_back, "order", || format!("{event:?} that nobody asked for"))?;
+                require(self.gave_back, "C1", || format!("{event:?} that nobody asked for"))?;
                 coverage.note(if confirmed {
                     Seen::ReleasedConfirmed
                 } else {
@@ -591,9 +591,7 @@ impl Ledger {
                 self.stage = Over;
             }
             (Event::Denied { reason }, Waiting) => {
-                require(!self.gave_back, "order", || {
-                    format!("{event:?} of a lease that was held")
-                })?;
+                require(!self.gave_back, "C1", || format!("{event:?} of a lease that was held"))?;
                 coverage.note(match reason {
                     DenyReason::Busy => Seen::DeniedBusy,
                     DenyReason::Cancelled => Seen::DeniedCancelled,
@@ -629,7 +627,7 @@ impl Ledger {
         let nonce = kind.nonce();
         let class = Class::of(kind);
         let holds = held.is_some() && self.nonce() == Some(nonce);
-        require(respond_by > self.now || class == Class::Unanswered, "respond_by", || {
+        require(respond_by > self.now || class == Class::Unanswered, "C3", || {
             format!("{kind:?} is to be answered by {respond_by}, at {}", self.now)
         })?;
         match class {
@@ -648,7 +646,7 @@ impl Ledger {
                     .in_flight
                     .iter()
                     .find(|sent| Class::of(sent.kind) == class && sent.kind.nonce() == nonce);
-                require(second.is_none(), "in flight", || format!("{kind:?} beside {second:?}"))?;
+                require(second.is_none(), "C2", || format!("{kind:?} beside {second:?}"))?;
             }
             Class::Unanswered => {}
         }

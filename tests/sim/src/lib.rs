@@ -6,8 +6,7 @@
 //! run, so a failure is replayed by its number.
 //!
 //! A failure names what did not hold: an invariant (`S1`…), a liveness property (`L1`…), a deadline rule
-//! (`D4`), or a rule of the machines' conduct: `order` of events, requests `in flight`, `respond_by`,
-//! `wait` and `until` for when a machine may sleep, `bounded` work, and no `panic`.
+//! (`D4`), a rule of the machines' conduct (`C1`…), or `panic`.
 //!
 //! Each run ends with a calm time: nothing goes wrong any more, so everybody must get the lock, close,
 //! and leave an empty store behind.

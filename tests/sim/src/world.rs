@@ -134,7 +134,7 @@ impl World {
         while let Some(Reverse(next)) = self.queue.pop() {
             self.now = next.at;
             self.coverage.steps += 1;
-            require(self.coverage.steps < MOST_STEPS, "bounded", || "it spins".into())?;
+            require(self.coverage.steps < MOST_STEPS, "C6", || "it spins".into())?;
             if matches!(next.happens, Happens::Finish) {
                 self.coverage.simulated += self.now;
                 return self.finish();
@@ -348,7 +348,7 @@ impl World {
                 }
             }
         }
-        require(false, "bounded", || "`poll` does not come to an end".into())
+        require(false, "C6", || "`poll` does not come to an end".into())
     }
 
     pub(crate) fn set_timer(&mut self, client: usize) {
