@@ -314,6 +314,28 @@ fn a_session_never_lapses_and_is_closed_instead() {
 }
 
 #[test]
+fn a_release_is_not_retried_before_the_store_says_and_a_disconnect_does_not_wait() {
+    let later = |permanent| Failure::Refused { permanent, retry_after: Some(span(3_000)) };
+    let mut machine = Machine::new(config());
+    machine.hold(0, 1);
+    let release = machine.at(100, Input::Release).request();
+    machine.fail(110, release.op, later(false)).nothing();
+    assert_eq!(machine.run().0, 3_110);
+
+    for permanent in [false, true] {
+        let mut machine = Machine::new(config().assurance(tenure_core::Assurance::Session));
+        let asked = machine.acquire(0, Wait::Forever).request();
+        let undo = machine.fail(10, asked.op, Failure::Unknown).request();
+        assert!(matches!(undo.kind, RequestKind::Disconnect { .. }));
+        machine.at(20, Input::Cancel);
+        machine.fail(30, undo.op, later(permanent));
+        let (at, said) = machine.run();
+        assert_eq!(said.request().kind, undo.kind);
+        assert!(at < 1_000, "{at}");
+    }
+}
+
+#[test]
 fn the_end_of_a_session_settles_what_it_owed() {
     let mut machine = Machine::new(config().assurance(tenure_core::Assurance::Session));
     let asked = machine.acquire(0, Wait::Once).request();

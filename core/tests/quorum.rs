@@ -509,6 +509,25 @@ fn requests_name_the_instance_and_the_generation() {
 }
 
 #[test]
+fn equal_futures_are_equal_states() {
+    let states = |start: u64, earlier: u32| {
+        let mut machine = Machine::<1>::new();
+        for _ in 0..earlier {
+            let asked = machine.acquire(start, Wait::Once);
+            let nobody = NodeReply::Busy { retry_after: None, counter: None };
+            machine.reply(start, asked[0].op, nobody);
+        }
+        let asked = machine.acquire(start, Wait::Once);
+        let asking = machine.quorum.canonical(ms(start + 1));
+        machine.reply(start + 2, asked[0].op, accepted(&asked[0]));
+        let holding = machine.quorum.canonical(ms(start + 3));
+        machine.at(start + 4, QuorumInput::Release);
+        [asking, holding, machine.quorum.canonical(ms(start + 5))]
+    };
+    assert_eq!(states(1_000, 0), states(77_000, 2));
+}
+
+#[test]
 fn one_node_is_a_quorum_of_one() {
     let mut machine = Machine::<1>::new();
     machine.hold(0);

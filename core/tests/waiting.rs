@@ -449,6 +449,13 @@ fn the_end_of_its_session_starts_a_waiter_over_and_that_of_another_does_not() {
     let asked = machine.acquire(0, Wait::Forever).request();
     let stranger = tenure_core::Nonce::from_bytes([9; 16]);
     machine.at(10, Input::SessionLost { nonce: stranger }).nothing();
+    let promise = Promise::Session;
+    let reply = Reply::Granted { nonce: asked.nonce(), token: token(1), promise };
+    machine.reply(20, asked.op, reply);
+    assert!(machine.held(20));
+
+    let mut machine = Machine::new(blocking());
+    let asked = machine.acquire(0, Wait::Forever).request();
     machine.at(20, Input::SessionLost { nonce: asked.nonce() }).nothing();
     let (at, said) = machine.run();
     assert_ne!(said.request().nonce(), asked.nonce());

@@ -172,6 +172,11 @@ impl Deductions {
     }
 }
 
+/// Where a deadline may not fit any more, and then ends at once (S24).
+pub(crate) fn at_the_end_of_time(now: Instant) -> bool {
+    now.checked_add(2 * LeaseConfig::MAX_TERM).is_none()
+}
+
 /// Up to the last instant that a clock may show: it never reaches `NEVER`.
 fn later(now: Instant, micros: u64) -> Instant {
     Instant::from_micros(now.as_micros().saturating_add(micros).min(u64::MAX - 1))

@@ -78,10 +78,10 @@ pub const ROWS: &[Row] = &[
         ..well(World::Lease(&LEASE))
     },
     Row {
-        name: "lease: the same, and a term of 10 ticks",
+        name: "lease: 1 client, a term of 10 ticks, clocks at the bound, held over renewals",
         short: 600_000,
         deep: 60_000_000,
-        ..well(World::Lease(&LONG_LEASE))
+        ..well(World::Lease(&RENEWED))
     },
     Row {
         name: "lease: a clock 1 ppm beyond the bound",
@@ -157,8 +157,18 @@ const LEASE: Rules = Rules {
     unjudged: &[],
 };
 
-// Long enough for a renewal to be asked for three times.
-const LONG_LEASE: Rules = Rules { term: 10, rates: &[-100_000, 0, 100_000], ..LEASE };
+// A term long enough for a renewal to be asked for three times, and an application that needs the
+// lease for longer than the first of them can give.
+const RENEWED: Rules = Rules {
+    clients: 1,
+    term: 10,
+    rates: &[-100_000, 0, 100_000],
+    waits: &[0],
+    patience: 16,
+    faults: 0,
+    packets: 2,
+    ..LEASE
+};
 
 // That a client outlives its term at the store is the cause; S1 is what comes of it.
 const BEYOND_THE_BOUND: Rules =

@@ -60,7 +60,7 @@ impl App {
                 Action::Acquire(match random.between(0, 3) {
                     _ if calm => Patience::Forever,
                     0 => Patience::Once,
-                    1 => Patience::For(random.between(1, 8_000_000)),
+                    1 => Patience::For(random.between(1, 40_000_000)),
                     _ => Patience::Forever,
                 })
             }

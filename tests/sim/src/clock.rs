@@ -20,15 +20,14 @@ impl Clock {
     }
 
     pub(crate) fn read(&self, now: Micros) -> Micros {
-        let elapsed = u128::from(now - self.since) * self.speed() / MILLION;
-        self.reading + elapsed as Micros
+        self.reading + (now - self.since) * self.speed() / MILLION
     }
 
     /// The first true instant, from `now` on, at which the clock shows `reading` or more.
     pub(crate) fn when(&self, now: Micros, reading: Micros) -> Micros {
         let ahead = reading.saturating_sub(self.reading);
-        let elapsed = (u128::from(ahead) * MILLION).div_ceil(self.speed());
-        let elapsed = Micros::try_from(elapsed).unwrap_or(Micros::MAX);
+        // Beyond the end of any run where the product does not fit.
+        let elapsed = ahead.saturating_mul(MILLION).div_ceil(self.speed());
         self.since.saturating_add(elapsed).max(now)
     }
 
@@ -44,12 +43,12 @@ impl Clock {
         *self = Self { since: now, reading: self.read(now).saturating_sub(by), ..*self };
     }
 
-    fn speed(&self) -> u128 {
-        (1_000_000 + i64::from(self.rate)) as u128
+    fn speed(&self) -> u64 {
+        MILLION.saturating_add_signed(self.rate.into())
     }
 }
 
-const MILLION: u128 = 1_000_000;
+const MILLION: u64 = 1_000_000;
 
 #[cfg(test)]
 mod tests {

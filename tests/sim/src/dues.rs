@@ -11,29 +11,66 @@ use crate::{
 /// says that nothing is owed (S7, S10).
 #[derive(Debug, Default)]
 pub(crate) struct Dues {
+    /// So many debts are remembered in any case, of those that can be seen from outside.
+    remembered: usize,
     open: BTreeMap<OpId, Nonce>,
+    /// Those of them whose answer has come.
+    answered: BTreeSet<OpId>,
     /// When an attempt was first undone: a term later its lease has lapsed by itself.
     undone: BTreeMap<Nonce, Micros>,
     /// Undone, as far as we know, but the store has not said so.
     unconfirmed: BTreeSet<Nonce>,
+    /// The machine undoes them once more: a grant came while the release was under way.
+    again: BTreeSet<Nonce>,
     /// More was open at once than a machine's memory must hold. That is safe, for a ghost lapses.
     overflown: bool,
 }
 
-/// At least this many debts are remembered.
-const REMEMBERED: usize = 3;
-
 impl Dues {
+    pub(crate) fn new(remembered: usize) -> Self {
+        Self { remembered, ..Self::default() }
+    }
+
     /// `op` may leave something under `nonce`.
     pub(crate) fn open(&mut self, op: OpId, nonce: Nonce) {
         self.open.insert(op, nonce);
-        let nonces: BTreeSet<_> = self.open.values().chain(&self.unconfirmed).collect();
-        self.overflown |= nonces.len() > REMEMBERED;
+        self.count();
     }
 
-    /// `op` has left nothing.
-    pub(crate) fn settle(&mut self, op: OpId) {
-        self.open.remove(&op);
+    /// The machine may undo `nonce` here, though nothing of it is known to be here.
+    pub(crate) fn suspect(&mut self, nonce: Nonce) {
+        if !self.unconfirmed.insert(nonce) {
+            self.again.insert(nonce);
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        let nonces: BTreeSet<_> = self.open.values().chain(&self.unconfirmed).collect();
+        self.overflown |= nonces.len() > self.remembered;
+    }
+
+    /// `op` has taken the lock.
+    pub(crate) fn took(&mut self, op: OpId) {
+        if self.open.contains_key(&op) {
+            self.answered.insert(op);
+        }
+    }
+
+    /// Somebody else has the lock, so what `nonce` was known to have taken has lapsed. What was not
+    /// answered may yet be executed.
+    pub(crate) fn lapsed(&mut self, nonce: Nonce) {
+        let Self { open, answered, .. } = self;
+        open.retain(|op, open| *open != nonce || !answered.contains(op));
+    }
+
+    /// `op` has left nothing. `late`: the machine had stopped to listen, and may undo it all the same.
+    pub(crate) fn settle(&mut self, op: OpId, late: bool) {
+        if let Some(nonce) = self.open.remove(&op)
+            && late
+        {
+            self.suspect(nonce);
+        }
     }
 
     /// The store is told to forget `nonce`, at `now`.
@@ -45,7 +82,9 @@ impl Dues {
 
     /// The store has done as it was told. What came since then is still open.
     pub(crate) fn acknowledge(&mut self, nonce: Nonce) {
-        self.unconfirmed.remove(&nonce);
+        if !self.again.remove(&nonce) {
+            self.unconfirmed.remove(&nonce);
+        }
     }
 
     /// The store has nothing of `nonce`.
@@ -72,7 +111,9 @@ impl Dues {
             format!("nothing is said to be owed, but {owed:?} was never undone")
         })?;
         self.open.clear();
+        self.answered.clear();
         self.unconfirmed.clear();
+        self.again.clear();
         self.overflown = false;
         Ok(())
     }

@@ -1,11 +1,12 @@
 use std::time::Duration;
 
-use tenure_core::{Assurance, Drift, LeaseConfig, Waiting};
+use tenure_core::{Assurance, ConfigError, Drift, LeaseConfig, Token, Waiting};
 
 use crate::{
     clock::{MILLIS, Micros, SECONDS},
     random::{Ppm, Random},
-    store::{Store, StorePlan},
+    settings::{Settings, Weather},
+    store::StorePlan,
 };
 
 /// Which kind of store a world has.
@@ -22,54 +23,93 @@ pub enum Kind {
     Session,
     /// A session whose store holds the answer back until the lock is free.
     Blocking,
+    /// Three nodes, of which two decide.
+    Quorum3,
+    /// Four nodes, of which three decide: a tie is possible.
+    Quorum4,
+    /// Five nodes, of which three decide.
+    Quorum5,
 }
 
 impl Kind {
     /// Every kind; seed `n` gets the one at `n` modulo their number.
-    pub const ALL: [Self; 5] =
-        [Self::Polled, Self::Hinted, Self::Queue, Self::Session, Self::Blocking];
+    pub const ALL: [Self; 8] = [
+        Self::Polled,
+        Self::Hinted,
+        Self::Queue,
+        Self::Session,
+        Self::Blocking,
+        Self::Quorum3,
+        Self::Quorum4,
+        Self::Quorum5,
+    ];
 
     pub(crate) fn is_session(self) -> bool {
         matches!(self, Self::Session | Self::Blocking)
     }
-}
 
-/// What kind of weather the worlds have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Weather {
-    /// Each seed has a random subset of the faults, at random rates; one in sixteen has none.
-    #[default]
-    Swarm,
-    /// The same, but clients' clocks may run a little slower than the configured bound allows, and no
-    /// margin hides it. The time theorem does not hold there, and a simulation that cannot show it
-    /// proves nothing.
-    DriftBeyondBound,
-}
+    pub(crate) fn is_quorum(self) -> bool {
+        self.sites() > 1
+    }
 
-/// How worlds are made, and judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Settings {
-    /// What goes wrong.
-    pub weather: Weather,
-    /// Judge deadlines by what the store keeps alone (S1, S2), not by how they were reckoned (S3): a
-    /// wrong sum then passes until it does harm.
-    pub by_harm_alone: bool,
+    /// How many stores hold the lock together.
+    pub(crate) fn sites(self) -> usize {
+        match self {
+            Self::Polled | Self::Hinted | Self::Queue | Self::Session | Self::Blocking => 1,
+            Self::Quorum3 => 3,
+            Self::Quorum4 => 4,
+            Self::Quorum5 => 5,
+        }
+    }
+
+    pub(crate) fn majority(self) -> usize {
+        self.sites() / 2 + 1
+    }
 }
 
 /// Everything about a run that is decided before it starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) kind: Kind,
+    /// The bound on the drift of a client's clock and a store's, and the stores' share in it.
+    pub(crate) bound: i32,
+    pub(crate) bound_of_store: i32,
     pub(crate) clients: Vec<ClientPlan>,
-    pub(crate) store: StorePlan,
-    pub(crate) store_clock: ClockPlan,
+    pub(crate) sites: Vec<SitePlan>,
     pub(crate) faults: Faults,
     /// Nothing at all goes wrong in it.
     pub(crate) faultless: bool,
+    /// The first two clients share a host, hence its clock and its pauses.
+    pub(crate) same_host: bool,
+    /// Writes carry a number, and come in order within one token.
+    pub(crate) ordered: bool,
+    /// A holder raises the fence before it first reads.
+    pub(crate) installs: bool,
+    /// The resource loses its fence when it restarts.
+    pub(crate) gate_forgets: bool,
+    pub(crate) amnesia: Amnesia,
+    /// Nodes may lose their counters, so nobody expects that tokens rise.
+    pub(crate) may_regress: bool,
     /// From here on nothing goes wrong any more, and everybody must get the lock.
     pub(crate) calm_from: Micros,
+}
+
+/// A store, or one node.
+#[derive(Clone, Debug)]
+pub(crate) struct SitePlan {
+    pub(crate) store: StorePlan,
+    pub(crate) clock: ClockPlan,
+}
+
+/// What a node does that comes back without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amnesia {
+    /// It misses its sentinel, and refuses to vote until an operator has seeded it.
+    Sentinel,
+    /// It votes at once.
+    Unnoticed,
+    /// It stays away for longer than any term, and votes then.
+    Delayed,
 }
 
 #[derive(Clone, Debug)]
@@ -135,6 +175,8 @@ pub(crate) struct Faults {
     /// The share of lost requests that the driver reports as `Unknown`, rather than keep silent.
     pub(crate) reports: Ppm,
     pub(crate) misdelivered: Ppm,
+    /// Answers that belong to another kind of request.
+    pub(crate) garbled: Ppm,
     pub(crate) early_exchange: Ppm,
     pub(crate) late_wake: Micros,
     /// How likely a driver is to leave the machine alone for a while after it has drained it.
@@ -144,6 +186,7 @@ pub(crate) struct Faults {
     pub(crate) stall_every: Micros,
     pub(crate) stall_for: Micros,
     pub(crate) partition_every: Micros,
+    pub(crate) partition_for: Micros,
     pub(crate) crash_every: Micros,
     pub(crate) locked_out_every: Micros,
     pub(crate) clock_back_every: Micros,
@@ -153,63 +196,156 @@ pub(crate) struct Faults {
     pub(crate) flush_every: Micros,
     pub(crate) spurious_hint_every: Micros,
     pub(crate) term_change_every: Micros,
+    pub(crate) node_crash_every: Micros,
+    pub(crate) amnesia_every: Micros,
+    pub(crate) failover_every: Micros,
+    pub(crate) gate_restart_every: Micros,
 }
-
-/// Parts per million by which clocks exceed the bound where they are to.
-const EXCESS: i32 = 10;
 
 impl Scenario {
     pub(crate) fn new(seed: u64, settings: Settings) -> (Self, Random) {
-        let weather = settings.weather;
         let mut random = Random::new(seed);
-        let kind = match weather {
-            Weather::Swarm => Kind::ALL[(seed % Kind::ALL.len() as u64) as usize],
-            Weather::DriftBeyondBound => random.pick(&[Kind::Polled, Kind::Hinted, Kind::Queue]),
+        let mut scenario = match settings.weather {
+            Weather::DriftAtBound => Self::of_drift(seed, &mut random, 0),
+            Weather::DriftBeyondBound => Self::of_drift(seed, &mut random, 1),
+            weather => Self::swarm(seed, &mut random, weather),
         };
-        let bound: i32 = random.pick(&[1_000, 1_000, 20_000, 100_000, 150_000]);
-        let (at_store, at_clients, tick, margin) = match weather {
-            Weather::Swarm => {
-                let some = random.between(0, bound as u64) as i32;
-                let at_store = random.pick(&[0, bound / 2, bound, some]);
-                let tick = random.pick(&[1, MILLIS, MILLIS, 100 * MILLIS]);
-                (at_store, bound - at_store, tick, MILLIS)
-            }
-            Weather::DriftBeyondBound => (0, bound + EXCESS, 1, 0),
-        };
-        let base_term = random.between(2_000, 10_000) * MILLIS;
-        let store = StorePlan::new(&mut random, tick, base_term);
-        let store_clock = ClockPlan::new(&mut random, at_store);
-        let deductions = Deductions { drift: bound as Ppm, quantum: tick, margin };
-        let clients = (0..random.between(2, 5))
-            .map(|_| {
-                let clock = ClockPlan::new(&mut random, at_clients);
-                let plan = ClientPlan::new(&mut random, kind, base_term, deductions, clock);
-                ClientPlan { by_harm_alone: settings.by_harm_alone, ..plan }
-            })
-            .collect();
-        let faultless = weather == Weather::Swarm && random.between(0, 15) == 0;
-        let faults =
-            if faultless { Faults::none(&mut random) } else { Faults::swarm(&mut random, kind) };
-        let calm_from = random.between(40, 100) * SECONDS;
-        (Self { kind, clients, store, store_clock, faults, faultless, calm_from }, random)
+        for client in &mut scenario.clients {
+            client.by_harm_alone = settings.by_harm_alone;
+        }
+        settings.limit(&mut scenario);
+        (scenario, random)
     }
 
-    pub(crate) fn store(&self) -> Store {
-        match self.kind {
-            Kind::Polled | Kind::Hinted => Store::term(self.store.clone()),
-            Kind::Queue => Store::queue(self.store.clone()),
-            Kind::Session | Kind::Blocking => Store::session(self.store.clone()),
+    fn swarm(seed: u64, random: &mut Random, weather: Weather) -> Self {
+        let nodes = [Kind::Quorum3, Kind::Quorum4, Kind::Quorum5];
+        let kinds = match weather {
+            Weather::Amnesia | Weather::DelayedRestart => &nodes[..],
+            _ => &Kind::ALL[..],
+        };
+        let kind = kinds[(seed % kinds.len() as u64) as usize];
+        let bound: i32 = random.pick(&[1_000, 1_000, 20_000, 100_000, 150_000]);
+        let some = random.between(0, bound as u64) as i32;
+        let at_store = random.pick(&[0, bound / 2, bound, some]);
+        let tick = random.pick(&[1, MILLIS, MILLIS, 100 * MILLIS]);
+        let base_term = random.between(10, 50) * SECONDS;
+        let sites = (0..kind.sites())
+            .map(|_| SitePlan {
+                store: StorePlan::new(random, kind, tick, base_term),
+                clock: ClockPlan::new(random, at_store),
+            })
+            .collect();
+        let deductions = Deductions { drift: bound as Ppm, quantum: tick, margin: MILLIS };
+        let mut clients: Vec<_> = (0..random.between(2, 5))
+            .map(|_| {
+                let clock = ClockPlan::new(random, bound - at_store);
+                ClientPlan::new(random, kind, base_term, deductions, clock)
+            })
+            .collect();
+        let same_host = random.between(0, 3) == 0;
+        if same_host {
+            clients[1].clock = clients[0].clock.clone();
         }
+        let faultless = weather == Weather::Swarm && random.between(0, 15) == 0;
+        let may_regress = kind.is_quorum() && random.between(0, 3) == 0;
+        let mut faults =
+            if faultless { Faults::none(random) } else { Faults::swarm(random, kind, may_regress) };
+        let amnesia = if may_regress {
+            random.pick(&[Amnesia::Unnoticed, Amnesia::Delayed])
+        } else {
+            Amnesia::Sentinel
+        };
+        let mut scenario = Self {
+            kind,
+            bound,
+            bound_of_store: at_store,
+            clients,
+            sites,
+            faultless,
+            same_host,
+            ordered: random.coin(),
+            installs: weather != Weather::NoInstall,
+            gate_forgets: weather == Weather::GateForgets,
+            amnesia,
+            may_regress,
+            calm_from: random.between(200, 500) * SECONDS,
+            faults: Faults::default(),
+        };
+        if let Weather::Amnesia | Weather::DelayedRestart = weather {
+            // The same, but nobody was told to expect it.
+            faults.amnesia_every = random.between(25, 100) * SECONDS;
+            scenario.may_regress = false;
+            let delayed = weather == Weather::DelayedRestart;
+            scenario.amnesia = if delayed { Amnesia::Delayed } else { Amnesia::Unnoticed };
+        }
+        if weather == Weather::GateForgets {
+            faults.gate_restart_every = random.between(5, 25) * SECONDS;
+        }
+        scenario.faults = faults;
+        scenario
+    }
+
+    /// Clients as slow as allowed, or `excess` parts per million slower, cut off until they lose. No
+    /// margin and next to no delay hides the difference.
+    fn of_drift(seed: u64, random: &mut Random, excess: i32) -> Self {
+        let kinds = [Kind::Polled, Kind::Queue, Kind::Quorum3];
+        let kind = kinds[(seed % kinds.len() as u64) as usize];
+        let bound: i32 = random.pick(&[100, 1_000, 20_000, 100_000]);
+        let base_term = random.between(30, 60) * SECONDS;
+        let sites = (0..kind.sites())
+            .map(|_| SitePlan {
+                store: StorePlan::plain(1),
+                clock: ClockPlan { reading: random.between(0, SECONDS), rates: [0, 0] },
+            })
+            .collect();
+        let deductions = Deductions { drift: bound as Ppm, quantum: 1, margin: 0 };
+        let clients = (0..2)
+            .map(|_| {
+                let rate = -(bound + excess);
+                let clock = ClockPlan { reading: random.between(0, SECONDS), rates: [rate, rate] };
+                let plan = ClientPlan::new(random, kind, base_term, deductions, clock);
+                let app = AppPlan { hold: 4 * base_term, impatience: 0, greed: 0, ..plan.app };
+                ClientPlan { app, ..plan }
+            })
+            .collect();
+        Self {
+            kind,
+            bound,
+            bound_of_store: 0,
+            clients,
+            sites,
+            faults: Faults {
+                latency: 3,
+                reports: 1_000_000,
+                partition_every: 20 * SECONDS,
+                partition_for: 2 * base_term,
+                ..Faults::default()
+            },
+            faultless: false,
+            same_host: false,
+            ordered: true,
+            installs: true,
+            gate_forgets: false,
+            amnesia: Amnesia::Sentinel,
+            may_regress: false,
+            calm_from: 600 * SECONDS,
+        }
+    }
+
+    /// How long an operator waits until nothing of an attempt can be under way any more.
+    pub(crate) fn longest_wait(&self) -> Micros {
+        2 * self.longest_term()
     }
 
     pub(crate) fn longest_term(&self) -> Micros {
         let asked = self.clients.iter().map(|plan| plan.config.term().as_micros() as Micros).max();
-        asked.unwrap_or(0).max(self.store.terms.0)
+        let granted = self.sites.iter().map(|site| site.store.terms.0).max();
+        asked.max(granted).unwrap_or(0)
     }
 }
 
 impl StorePlan {
-    fn new(random: &mut Random, tick: Micros, base_term: Micros) -> Self {
+    fn new(random: &mut Random, kind: Kind, tick: Micros, base_term: Micros) -> Self {
         let terms = match random.between(0, 7) {
             0 => (base_term * 5 / 2, Micros::MAX),
             1 => (0, base_term * 9 / 10),
@@ -222,6 +358,27 @@ impl StorePlan {
             tells_holder: random.coin(),
             queue_grants: random.coin(),
             renews_exactly: random.coin(),
+            counts_from: match random.between(0, 39) {
+                0 if matches!(kind, Kind::Polled | Kind::Hinted | Kind::Queue) => {
+                    Token::MAX.get() - random.between(1, 20)
+                }
+                _ => 0,
+            },
+            lies: matches!(kind, Kind::Polled | Kind::Hinted) && random.between(0, 15) == 0,
+        }
+    }
+
+    /// One without whims.
+    fn plain(tick: Micros) -> Self {
+        Self {
+            tick,
+            terms: (0, Micros::MAX),
+            tells_rest: false,
+            tells_holder: false,
+            queue_grants: true,
+            renews_exactly: false,
+            counts_from: 0,
+            lies: false,
         }
     }
 }
@@ -236,9 +393,11 @@ impl ClientPlan {
     ) -> Self {
         // Not every client asks for the same: half a fleet may have been upgraded.
         let term = base_term * random.pick(&[100, 100, 100, 80, 130]) / 100;
-        let floor = random.between(5, 50) * MILLIS;
+        let floor = random.between(25, 250) * MILLIS;
         let waiting = match kind {
-            Kind::Polled | Kind::Session => Waiting::Poll,
+            Kind::Polled | Kind::Session | Kind::Quorum3 | Kind::Quorum4 | Kind::Quorum5 => {
+                Waiting::Poll
+            }
             Kind::Hinted => Waiting::PollAndWatch,
             Kind::Queue => Waiting::Queue,
             Kind::Blocking => Waiting::Block,
@@ -255,6 +414,8 @@ impl ClientPlan {
             )
             .waiting(waiting)
             .assurance(if kind.is_session() { Assurance::Session } else { Assurance::Term });
+        let no_room = builder.attempt_timeout(Duration::from_micros(term * 2 / 5)).build();
+        assert!(matches!(no_room, Err(ConfigError::NoRoomToRenew { .. })), "{no_room:?}");
         Self {
             config: builder.build().expect("the terms drawn leave room for two renewals"),
             deductions,
@@ -277,12 +438,12 @@ impl ClockPlan {
 impl AppPlan {
     fn new(random: &mut Random, term: Micros) -> Self {
         Self {
-            think: random.between(1, 3_000) * MILLIS,
+            think: random.between(1, 15_000) * MILLIS,
             hold: term * random.between(1, 30) / 10,
-            step: random.between(50, 800) * MILLIS,
+            step: random.between(250, 4_000) * MILLIS,
             impatience: random.pick(&[0, 10_000, 100_000]),
             greed: random.pick(&[0, 0, 20_000]),
-            write_delay: random.pick(&[10 * MILLIS, 200 * MILLIS, 2 * term]),
+            write_delay: random.pick(&[10 * MILLIS, SECONDS, 2 * term]),
         }
     }
 }
@@ -292,7 +453,7 @@ impl Faults {
         Self { latency: random.between(1, 20) * MILLIS, ..Self::default() }
     }
 
-    fn swarm(random: &mut Random, kind: Kind) -> Self {
+    fn swarm(random: &mut Random, kind: Kind, may_regress: bool) -> Self {
         let mut faults = Self::none(random);
         let on = |random: &mut Random| random.between(0, 2) == 0;
         let rate = |random: &mut Random, most: Ppm| {
@@ -302,18 +463,23 @@ impl Faults {
         faults.duplicate = rate(random, 200_000);
         faults.slow = rate(random, 200_000);
         faults.hint_loss = rate(random, 1_000_000);
+        if random.between(0, 7) == 0 {
+            faults.hint_loss = 1_000_000;
+        }
+        faults.garbled = rate(random, 50_000);
+        faults.partition_for = 75 * SECONDS;
         faults.not_sent = rate(random, 200_000);
         faults.refused = rate(random, 200_000);
         faults.misdelivered = rate(random, 100_000);
         faults.undrained = rate(random, 30_000);
         faults.early_exchange = rate(random, 500_000);
         faults.reports = random.pick(&[0, 500_000, 1_000_000]);
-        faults.slow_by = random.pick(&[SECONDS, 3 * SECONDS, 15 * SECONDS]);
-        faults.late_wake = random.pick(&[0, 0, 30 * MILLIS, 500 * MILLIS]);
-        faults.pause_for = random.pick(&[SECONDS, 5 * SECONDS, 25 * SECONDS]);
-        faults.stall_for = random.pick(&[SECONDS, 8 * SECONDS]);
+        faults.slow_by = random.pick(&[3 * SECONDS, 15 * SECONDS, 75 * SECONDS]);
+        faults.late_wake = random.pick(&[0, 0, 30 * MILLIS, 2_500 * MILLIS]);
+        faults.pause_for = random.pick(&[5 * SECONDS, 25 * SECONDS, 125 * SECONDS]);
+        faults.stall_for = random.pick(&[5 * SECONDS, 40 * SECONDS]);
         let every = |random: &mut Random, least: u64| {
-            if on(random) { random.between(least, 40) * SECONDS } else { 0 }
+            if on(random) { random.between(5 * least, 200) * SECONDS } else { 0 }
         };
         faults.pause_every = every(random, 3);
         faults.stall_every = every(random, 5);
@@ -325,7 +491,12 @@ impl Faults {
         faults.locked_out_every = if random.coin() { every(random, 10) } else { 0 };
         faults.clock_back_every = if random.coin() { every(random, 8) } else { 0 };
         faults.break_every = if kind.is_session() { every(random, 4) } else { 0 };
-        faults.flush_every = if random.between(0, 3) == 0 { every(random, 15) } else { 0 };
+        let flushed = !kind.is_quorum() && random.between(0, 3) == 0;
+        faults.flush_every = if flushed { every(random, 15) } else { 0 };
+        faults.node_crash_every = if kind.is_quorum() { every(random, 2) } else { 0 };
+        faults.amnesia_every = if kind.is_quorum() { every(random, 5) } else { 0 };
+        faults.failover_every = if may_regress { every(random, 5) } else { 0 };
+        faults.gate_restart_every = every(random, 5);
         faults.term_change_every = if random.coin() { every(random, 10) } else { 0 };
         faults
     }

@@ -1,8 +1,12 @@
 use std::{collections::VecDeque, fmt};
 
-use tenure_core::{Input, Output, Reply, RequestKind, Token};
+use tenure_core::Token;
 
-use crate::clock::Micros;
+use crate::{
+    clock::Micros,
+    machine::{Answer, Ask, Said, Told},
+    resource::Verdict,
+};
 
 /// What happened last: enough to read a failure by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,16 +25,20 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A machine was given an input, at this reading of its clock.
-    In(usize, Micros, Input),
-    Out(usize, Output),
-    Executed(usize, RequestKind),
-    Answered(usize, Reply),
-    Granted(Token),
-    Lapsed,
+    In(usize, Micros, Told),
+    Out(usize, Said),
+    /// At a store: a request, and an answer.
+    Executed(usize, usize, Ask),
+    Answered(usize, usize, Answer),
+    /// A store gave a client the lock, under a token; or a node, without one yet.
+    Granted(Option<usize>, Token),
+    Taken(Option<usize>, usize),
+    Lapsed(usize),
+    Freed(usize),
     Write {
         client: usize,
         token: Token,
-        accepted: bool,
+        verdict: Verdict,
     },
     Install {
         client: usize,
@@ -50,7 +58,14 @@ impl Trace {
         Self { entries: self.entries.iter().skip(skipped).copied().collect(), keep: number }
     }
 
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
     pub(crate) fn note(&mut self, at: Micros, what: What) {
+        if self.keep == 0 {
+            return;
+        }
         if self.entries.len() == self.keep {
             self.entries.pop_front();
         }
@@ -68,28 +83,29 @@ impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>12.6} ", self.at as f64 / 1e6)?;
         match self.what {
-            What::In(client, reading, input) => {
-                write!(f, "client {client} <- @{reading} {input:?}")
+            What::In(client, reading, told) => write!(f, "client {client} <- @{reading} {told:?}"),
+            What::Out(client, said) => write!(f, "client {client} -> {said:?}"),
+            What::Executed(client, site, ask) => write!(f, "store {site}  {client}: {ask:?}"),
+            What::Answered(client, site, answer) => {
+                write!(f, "store {site} -> {client}: {answer:?}")
             }
-            What::Out(client, output) => write!(f, "client {client} -> {output:?}"),
-            What::Executed(client, kind) => write!(f, "store     {client}: {kind:?}"),
-            What::Answered(client, reply) => write!(f, "store  -> {client}: {reply:?}"),
-            What::Granted(token) => write!(f, "store     grants token {token}"),
-            What::Lapsed => write!(f, "store     a term ran out"),
-            What::Write { client, token, accepted } => {
-                write!(f, "resource  {client} writes under {token}: {}", verdict(accepted))
+            What::Granted(client, token) => {
+                write!(f, "store    grants token {token} to {client:?}")
+            }
+            What::Taken(client, site) => write!(f, "store {site}  is taken by {client:?}"),
+            What::Lapsed(site) => write!(f, "store {site}  lets a term run out"),
+            What::Freed(site) => write!(f, "store {site}  is freed"),
+            What::Write { client, token, verdict } => {
+                write!(f, "resource  {client} writes under {token}: {verdict:?}")
             }
             What::Install { client, token, accepted } => {
-                write!(f, "resource  {client} installs {token}: {}", verdict(accepted))
+                let verdict = if accepted { "accepted" } else { "refused" };
+                write!(f, "resource  {client} installs {token}: {verdict}")
             }
-            What::Fault(name, Some(client), by) => {
-                write!(f, "fault     {name} client {client}, {by} us")
+            What::Fault(name, Some(which), by) => {
+                write!(f, "fault     {name} {which}, {by} us")
             }
             What::Fault(name, None, by) => write!(f, "fault     {name}, {by} us"),
         }
     }
-}
-
-fn verdict(accepted: bool) -> &'static str {
-    if accepted { "accepted" } else { "refused" }
 }

@@ -3,7 +3,10 @@ use tenure_core::{
     RequestKind,
 };
 
-use crate::{order::Order, source::Deductions};
+use crate::{
+    order::Order,
+    source::{Deductions, at_the_end_of_time},
+};
 
 /// The books kept on one lease: what it was told, what it asked, what it may claim.
 pub(super) struct Judge {
@@ -157,7 +160,10 @@ impl Judge {
                 self.executed.retain(|other| other.op != sent.op || undoes(other));
             }
             (Input::SessionLost { nonce }, _) => {
-                self.in_flight.retain(|sent| sent.kind.nonce() != nonce);
+                // Whoever watched for the attempt watches anew.
+                let live = self.live == Some(nonce);
+                let watched = |sent: &Sent| live && Class::of(sent.kind) == Class::Watches;
+                self.in_flight.retain(|sent| sent.kind.nonce() != nonce && !watched(sent));
             }
             (Input::Release | Input::Cancel, _) => {
                 // The application's own release pre-empts a hung one.
@@ -175,7 +181,9 @@ impl Judge {
         let up_to = match reply {
             Reply::Granted { nonce, promise, .. } if nonce == asked => {
                 // D2: the store may have executed the first copy.
-                let copies = self.executed.iter().filter(|copy| copy.kind.nonce() == nonce);
+                let copies = self.executed.iter().filter(|copy| {
+                    Class::of(copy.kind) == Class::Establishes && copy.kind.nonce() == nonce
+                });
                 let first = copies.map(|copy| copy.at).fold(at, Instant::min);
                 match promise {
                     // Names no term; whoever answers so grants the one that was asked for.
@@ -204,7 +212,7 @@ impl Judge {
         let live = held.is_some() && self.live == Some(nonce);
         let now = self.now;
         assert!(
-            respond_by > now || class == Class::Unanswered,
+            respond_by > now || class == Class::Unanswered || at_the_end_of_time(now),
             "{kind:?} is to be answered by {respond_by:?}, at {now:?}"
         );
         match class {

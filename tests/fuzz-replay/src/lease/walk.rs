@@ -41,7 +41,10 @@ pub fn walk(bytes: &[u8], mut seen: impl FnMut(Step)) -> (LeaseConfig, u32) {
             match output {
                 Output::Request { op, kind, .. } => {
                     asked.requests.push((op, kind));
-                    asked.nonces.push(kind.nonce());
+                    // No store grants what it was never asked for.
+                    if !matches!(kind, RequestKind::Watch { .. }) {
+                        asked.nonces.push(kind.nonce());
+                    }
                 }
                 Output::Event { .. } => {}
                 Output::Wait(_) => break,

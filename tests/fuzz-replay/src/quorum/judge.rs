@@ -3,7 +3,10 @@ use tenure_core::{
     QuorumOutput, Token,
 };
 
-use crate::{order::Order, source::Deductions};
+use crate::{
+    order::Order,
+    source::{Deductions, at_the_end_of_time},
+};
 
 /// The books kept on one quorum.
 pub(super) struct Judge<const N: usize> {
@@ -176,7 +179,10 @@ impl<const N: usize> Judge<N> {
         assert!(op.sequence > self.sequence, "{op} after {}", self.sequence);
         self.sequence = op.sequence;
         let (now, nonce) = (self.now, nonce_of(kind));
-        assert!(respond_by > now, "{kind:?} by {respond_by:?}, at {now:?}");
+        assert!(
+            respond_by > now || at_the_end_of_time(now),
+            "{kind:?} by {respond_by:?}, at {now:?}"
+        );
         if let NodeRequest::Release { .. } = kind {
             assert!(held.is_none() || self.live != Some(nonce), "S29: {kind:?} while that is held");
         } else {

@@ -1,14 +1,19 @@
 //! Modelled stores: what a lock service keeps, on its own clock, and nothing of how it is reached.
 
+mod node;
 mod queue;
 mod session;
 mod term;
 
 use std::time::Duration;
 
-use tenure_core::{Nonce, OpId, Reply, RequestKind, Token};
+use tenure_core::{NodeReply, Nonce, OpId, Reply, Token};
 
-use crate::clock::Micros;
+use crate::{
+    clock::Micros,
+    machine::{Answer, Ask},
+};
+pub(crate) use node::{Kept, NodeStore};
 use queue::QueueStore;
 use session::SessionStore;
 use term::TermStore;
@@ -28,6 +33,10 @@ pub(crate) struct StorePlan {
     pub(crate) queue_grants: bool,
     /// A renewal sets the expiry to just what it asks for, even if more was left.
     pub(crate) renews_exactly: bool,
+    /// The token before its first one.
+    pub(crate) counts_from: u64,
+    /// It breaks its contract: a renewal of what it has freed succeeds.
+    pub(crate) lies: bool,
 }
 
 impl StorePlan {
@@ -58,8 +67,9 @@ impl StorePlan {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) client: usize,
+    pub(crate) site: usize,
     pub(crate) op: OpId,
-    pub(crate) kind: RequestKind,
+    pub(crate) ask: Ask,
     /// How long the answer may be held back.
     pub(crate) patience: Micros,
 }
@@ -67,18 +77,42 @@ pub(crate) struct Arrival {
 /// What one step of a store gave rise to.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    pub(crate) answers: Vec<(usize, OpId, Reply)>,
+    pub(crate) answers: Vec<(usize, OpId, Answer)>,
+    /// It will not, now or (`true`) ever.
+    pub(crate) refused: Option<bool>,
     pub(crate) hints: Vec<usize>,
     pub(crate) granted: Vec<Grant>,
+    /// A node has a new owner.
+    pub(crate) taken: Option<Nonce>,
+    /// A node has raised its counter to the token, for this attempt.
+    pub(crate) accepted: Option<(Nonce, Token)>,
     /// Freed by a `Release` that named it.
     pub(crate) released: Option<Nonce>,
     /// A grant's term ran out with the grant still there.
     pub(crate) lapsed: u32,
+    /// A renewal succeeded that should not have.
+    pub(crate) lied: bool,
 }
 
 impl Effects {
+    /// Nothing, in the same memory.
+    pub(crate) fn clear(&mut self) {
+        let Self { mut answers, mut hints, mut granted, .. } = std::mem::take(self);
+        answers.clear();
+        hints.clear();
+        granted.clear();
+        *self = Self { answers, hints, granted, ..Self::default() };
+    }
+
     fn answer(&mut self, to: &Arrival, reply: Reply) {
-        self.answers.push((to.client, to.op, reply));
+        self.answers.push((to.client, to.op, Answer::Store { reply, as_of: None }));
+    }
+
+    fn vote(&mut self, to: &Arrival, vote: Option<NodeReply>) {
+        match vote {
+            Some(reply) => self.answers.push((to.client, to.op, Answer::Node(reply))),
+            None => self.refused = Some(false),
+        }
     }
 }
 
@@ -94,6 +128,7 @@ pub(crate) enum Store {
     Term(TermStore),
     Queue(QueueStore),
     Session(SessionStore),
+    Node(NodeStore),
 }
 
 impl Store {
@@ -109,12 +144,21 @@ impl Store {
         Self::Session(SessionStore::new(plan))
     }
 
+    pub(crate) fn node(plan: StorePlan) -> Self {
+        Self::Node(NodeStore::new(plan))
+    }
+
     pub(crate) fn execute(&mut self, now: Micros, arrival: &Arrival, effects: &mut Effects) {
         self.advance(now, effects);
-        match self {
-            Self::Term(store) => store.execute(now, arrival, effects),
-            Self::Queue(store) => store.execute(now, arrival, effects),
-            Self::Session(store) => store.execute(now, arrival, effects),
+        match (self, arrival.ask) {
+            (Self::Term(store), Ask::Store(kind)) => store.execute(now, arrival, kind, effects),
+            (Self::Queue(store), Ask::Store(kind)) => store.execute(now, arrival, kind, effects),
+            (Self::Session(store), Ask::Store(kind)) => store.execute(now, arrival, kind, effects),
+            (Self::Node(store), Ask::Node(request)) => {
+                let vote = store.answer(now, request, effects);
+                effects.vote(arrival, vote);
+            }
+            (store, ask) => unreachable!("{ask:?} is not asked of {store:?}"),
         }
     }
 
@@ -124,6 +168,7 @@ impl Store {
             Self::Term(store) => store.advance(now, effects),
             Self::Queue(store) => store.advance(now, effects),
             Self::Session(store) => store.advance(now, effects),
+            Self::Node(store) => store.advance(now, effects),
         }
     }
 
@@ -133,15 +178,17 @@ impl Store {
             Self::Term(store) => store.next(),
             Self::Queue(store) => store.next(),
             Self::Session(store) => store.next(),
+            Self::Node(store) => store.next(),
         }
     }
 
     /// Who has the lock at `now`. The ground truth of S1 and S2.
-    pub(crate) fn owner(&self, now: Micros) -> Option<Grant> {
+    pub(crate) fn owner(&self, now: Micros) -> Option<Nonce> {
         match self {
             Self::Term(store) => store.owner(now),
             Self::Queue(store) => store.owner(now),
             Self::Session(store) => store.owner(),
+            Self::Node(store) => store.owner(now),
         }
     }
 
@@ -150,6 +197,7 @@ impl Store {
             Self::Term(store) => store.owner(now).is_none(),
             Self::Queue(store) => store.is_empty(now),
             Self::Session(store) => store.is_empty(),
+            Self::Node(store) => store.owner(now).is_none(),
         }
     }
 
@@ -165,6 +213,7 @@ impl Store {
         match self {
             Self::Term(store) => store.limit_terms(most),
             Self::Queue(store) => store.limit_terms(most),
+            Self::Node(store) => store.limit_terms(most),
             Self::Session(_) => {}
         }
     }
@@ -174,6 +223,7 @@ impl Store {
         match self {
             Self::Term(store) => store.flush(),
             Self::Queue(store) => store.flush(),
+            Self::Node(store) => store.forget(false),
             Self::Session(_) => {}
         }
     }
@@ -182,6 +232,11 @@ impl Store {
 /// The last multiple of `tick` at or before `now`: what a coarse clock shows.
 fn ticked(now: Micros, tick: Micros) -> Micros {
     now - now % tick
+}
+
+/// There is no higher token, and none is used twice.
+fn is_used_up(counter: u64) -> bool {
+    counter >= Token::MAX.get()
 }
 
 fn next_token(counter: &mut u64) -> Token {

@@ -5,7 +5,7 @@ use std::{
 
 use tenure_core::{Nonce, Promise, Reply, RequestKind, Token};
 
-use super::{Arrival, Effects, Grant, StorePlan, next_token, ticked};
+use super::{Arrival, Effects, Grant, StorePlan, is_used_up, next_token, ticked};
 use crate::clock::Micros;
 
 /// A first-in, first-out queue of places that expire, as sequential nodes or keys under a lease are.
@@ -28,13 +28,25 @@ struct Place {
 
 impl QueueStore {
     pub(super) fn new(plan: StorePlan) -> Self {
-        Self { plan, places: VecDeque::new(), counter: 0, watchers: BTreeMap::new() }
+        Self { counter: plan.counts_from, plan, places: VecDeque::new(), watchers: BTreeMap::new() }
     }
 
-    pub(super) fn execute(&mut self, now: Micros, arrival: &Arrival, effects: &mut Effects) {
-        let reply = match arrival.kind {
-            RequestKind::Enqueue { nonce, term } => self.enqueue(now, nonce, term, effects),
-            RequestKind::Claim { nonce } => self.claim(nonce, effects),
+    pub(super) fn execute(
+        &mut self,
+        now: Micros,
+        arrival: &Arrival,
+        kind: RequestKind,
+        effects: &mut Effects,
+    ) {
+        let reply = match kind {
+            RequestKind::Enqueue { nonce, term } => match self.enqueue(now, nonce, term, effects) {
+                Some(reply) => reply,
+                None => return effects.refused = Some(true),
+            },
+            RequestKind::Claim { nonce } => match self.claim(nonce, effects) {
+                Some(reply) => reply,
+                None => return effects.refused = Some(true),
+            },
             RequestKind::Renew { nonce, term } => self.renew(now, nonce, term),
             RequestKind::Release { nonce } => self.release(nonce, effects),
             RequestKind::Watch { nonce } => {
@@ -66,10 +78,10 @@ impl QueueStore {
         Some(first.next_multiple_of(self.plan.tick))
     }
 
-    pub(super) fn owner(&self, now: Micros) -> Option<Grant> {
+    pub(super) fn owner(&self, now: Micros) -> Option<Nonce> {
         let now = ticked(now, self.plan.tick);
         let first = self.places.iter().find(|place| now < place.expires)?;
-        Some(Grant { nonce: first.nonce, token: first.token? })
+        first.token.map(|_| first.nonce)
     }
 
     pub(super) fn is_empty(&self, now: Micros) -> bool {
@@ -92,39 +104,42 @@ impl QueueStore {
         nonce: Nonce,
         asked: Duration,
         effects: &mut Effects,
-    ) -> Reply {
+    ) -> Option<Reply> {
         let now = ticked(now, self.plan.tick);
         if let Some(place) = self.places.iter().find(|place| place.nonce == nonce) {
             let rest = if self.plan.tells_rest { place.expires - now } else { place.term };
             let term = Duration::from_micros(rest);
-            return match place.token {
+            return Some(match place.token {
                 Some(token) => Reply::Granted { nonce, token, promise: Promise::Term(term) },
                 None => Reply::Enqueued { nonce, term },
-            };
+            });
         }
         let term = self.plan.grants(asked);
         let at_once = self.plan.queue_grants && self.places.is_empty();
         self.places.push_back(Place { nonce, term, expires: now + term, token: None });
         let term = Duration::from_micros(term);
         if !at_once {
-            return Reply::Enqueued { nonce, term };
+            return Some(Reply::Enqueued { nonce, term });
         }
-        let token = self.grant_first(effects);
-        Reply::Granted { nonce, token, promise: Promise::Term(term) }
+        let Some(token) = self.grant_first(effects) else {
+            self.places.pop_back();
+            return None;
+        };
+        Some(Reply::Granted { nonce, token, promise: Promise::Term(term) })
     }
 
-    fn claim(&mut self, nonce: Nonce, effects: &mut Effects) -> Reply {
-        match self.places.iter().position(|place| place.nonce == nonce) {
+    fn claim(&mut self, nonce: Nonce, effects: &mut Effects) -> Option<Reply> {
+        Some(match self.places.iter().position(|place| place.nonce == nonce) {
             None => Reply::Gone,
             Some(0) => {
                 let token = match self.places[0].token {
                     Some(token) => token,
-                    None => self.grant_first(effects),
+                    None => self.grant_first(effects)?,
                 };
                 Reply::Granted { nonce, token, promise: Promise::Place }
             }
             Some(_) => Reply::NotYet,
-        }
+        })
     }
 
     fn renew(&mut self, now: Micros, nonce: Nonce, asked: Duration) -> Reply {
@@ -150,12 +165,15 @@ impl QueueStore {
         Reply::Released
     }
 
-    fn grant_first(&mut self, effects: &mut Effects) -> Token {
+    fn grant_first(&mut self, effects: &mut Effects) -> Option<Token> {
+        if is_used_up(self.counter) {
+            return None;
+        }
         let token = next_token(&mut self.counter);
         let place = &mut self.places[0];
         place.token = Some(token);
         effects.granted.push(Grant { nonce: place.nonce, token });
-        token
+        Some(token)
     }
 
     fn first(&self) -> Option<Nonce> {

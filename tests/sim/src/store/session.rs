@@ -23,11 +23,17 @@ struct Blocked {
 
 impl SessionStore {
     pub(super) fn new(plan: StorePlan) -> Self {
-        Self { plan, owner: None, counter: 0, waiting: VecDeque::new() }
+        Self { counter: plan.counts_from, plan, owner: None, waiting: VecDeque::new() }
     }
 
-    pub(super) fn execute(&mut self, now: Micros, arrival: &Arrival, effects: &mut Effects) {
-        match arrival.kind {
+    pub(super) fn execute(
+        &mut self,
+        now: Micros,
+        arrival: &Arrival,
+        kind: RequestKind,
+        effects: &mut Effects,
+    ) {
+        match kind {
             RequestKind::Acquire { nonce, block, .. } => match self.owner {
                 None => self.grant(arrival, effects),
                 Some(owner) if owner.nonce == nonce => effects.answer(arrival, granted(owner)),
@@ -68,8 +74,8 @@ impl SessionStore {
         self.waiting.iter().map(|blocked| blocked.gives_up).min()
     }
 
-    pub(super) fn owner(&self) -> Option<Grant> {
-        self.owner
+    pub(super) fn owner(&self) -> Option<Nonce> {
+        self.owner.map(|owner| owner.nonce)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -78,7 +84,7 @@ impl SessionStore {
 
     /// The session of `nonce` is over, and whatever it had or waited for with it.
     pub(super) fn end(&mut self, nonce: Nonce, effects: &mut Effects) {
-        self.waiting.retain(|blocked| blocked.arrival.kind.nonce() != nonce);
+        self.waiting.retain(|blocked| blocked.arrival.ask.nonce() != nonce);
         if self.is_owner(nonce) {
             self.owner = None;
             if let Some(next) = self.waiting.pop_front() {
@@ -90,13 +96,13 @@ impl SessionStore {
     /// A statement of this session that still waits is answered before the next one is.
     fn cancel(&self, nonce: Nonce, effects: &mut Effects) {
         let busy = self.busy();
-        for blocked in self.waiting.iter().filter(|b| b.arrival.kind.nonce() == nonce) {
+        for blocked in self.waiting.iter().filter(|b| b.arrival.ask.nonce() == nonce) {
             effects.answer(&blocked.arrival, busy);
         }
     }
 
     fn grant(&mut self, to: &Arrival, effects: &mut Effects) {
-        let grant = Grant { nonce: to.kind.nonce(), token: next_token(&mut self.counter) };
+        let grant = Grant { nonce: to.ask.nonce(), token: next_token(&mut self.counter) };
         self.owner = Some(grant);
         effects.granted.push(grant);
         effects.answer(to, granted(grant));

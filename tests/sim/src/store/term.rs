@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use tenure_core::{Nonce, Promise, Reply, RequestKind, Token};
 
-use super::{Arrival, Effects, Grant, StorePlan, next_token, ticked};
+use super::{Arrival, Effects, Grant, StorePlan, is_used_up, next_token, ticked};
 use crate::clock::Micros;
 
 /// One key with an owner, a token and an expiry, as a Redis script keeps it.
@@ -23,13 +23,24 @@ struct Record {
 
 impl TermStore {
     pub(super) fn new(plan: StorePlan) -> Self {
-        Self { plan, record: None, counter: 0, watchers: BTreeSet::new() }
+        Self { counter: plan.counts_from, plan, record: None, watchers: BTreeSet::new() }
     }
 
-    pub(super) fn execute(&mut self, now: Micros, arrival: &Arrival, effects: &mut Effects) {
-        let reply = match arrival.kind {
-            RequestKind::Acquire { nonce, term, .. } => self.acquire(now, nonce, term, effects),
-            RequestKind::Renew { nonce, term } => self.renew(now, nonce, term),
+    pub(super) fn execute(
+        &mut self,
+        now: Micros,
+        arrival: &Arrival,
+        kind: RequestKind,
+        effects: &mut Effects,
+    ) {
+        let reply = match kind {
+            RequestKind::Acquire { nonce, term, .. } => {
+                match self.acquire(now, nonce, term, effects) {
+                    Some(reply) => reply,
+                    None => return effects.refused = Some(true),
+                }
+            }
+            RequestKind::Renew { nonce, term } => self.renew(now, nonce, term, effects),
             RequestKind::Release { nonce } => self.release(nonce, effects),
             RequestKind::Watch { .. } => {
                 self.watchers.insert(arrival.client);
@@ -56,9 +67,9 @@ impl TermStore {
         self.record.map(|record| record.expires.next_multiple_of(self.plan.tick))
     }
 
-    pub(super) fn owner(&self, now: Micros) -> Option<Grant> {
+    pub(super) fn owner(&self, now: Micros) -> Option<Nonce> {
         let now = ticked(now, self.plan.tick);
-        self.record.filter(|record| now < record.expires).map(|record| record.grant)
+        self.record.filter(|record| now < record.expires).map(|record| record.grant.nonce)
     }
 
     pub(super) fn limit_terms(&mut self, most: Micros) {
@@ -76,33 +87,46 @@ impl TermStore {
         nonce: Nonce,
         asked: Duration,
         effects: &mut Effects,
-    ) -> Reply {
+    ) -> Option<Reply> {
         let now = ticked(now, self.plan.tick);
         if let Some(record) = self.record {
             let rest = record.expires - now;
             if record.grant.nonce != nonce {
                 let tell = self.plan.tells_holder;
-                return Reply::Busy {
+                return Some(Reply::Busy {
                     retry_after: tell.then(|| Duration::from_micros(rest)),
                     holder: tell.then_some(record.grant.token),
-                };
+                });
             }
             let term = if self.plan.tells_rest { rest } else { record.term };
-            return granted(nonce, record.grant.token, term);
+            return Some(granted(nonce, record.grant.token, term));
         }
         let term = self.plan.grants(asked);
+        if is_used_up(self.counter) {
+            return None;
+        }
         let grant = Grant { nonce, token: next_token(&mut self.counter) };
         self.record = Some(Record { grant, term, expires: now + term });
         effects.granted.push(grant);
-        granted(nonce, grant.token, term)
+        Some(granted(nonce, grant.token, term))
     }
 
-    fn renew(&mut self, now: Micros, nonce: Nonce, asked: Duration) -> Reply {
+    fn renew(
+        &mut self,
+        now: Micros,
+        nonce: Nonce,
+        asked: Duration,
+        effects: &mut Effects,
+    ) -> Reply {
         let now = ticked(now, self.plan.tick);
         match &mut self.record {
             Some(record) if record.grant.nonce == nonce => {
                 (record.term, record.expires) = self.plan.renews(now, asked, record.expires);
                 Reply::Renewed { term: Duration::from_micros(record.term) }
+            }
+            Some(_) | None if self.plan.lies => {
+                effects.lied = true;
+                Reply::Renewed { term: asked }
             }
             Some(_) | None => Reply::Gone,
         }
