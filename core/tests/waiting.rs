@@ -461,3 +461,30 @@ fn the_end_of_its_session_starts_a_waiter_over_and_that_of_another_does_not() {
     assert_ne!(said.request().nonce(), asked.nonce());
     assert!(at < 2_000, "{at}");
 }
+
+#[test]
+fn a_renewal_that_may_have_shortened_the_place_shortens_it_answered_or_not() {
+    let mut machine = Machine::new(queued().poll_pause(span(700), span(700)));
+    let enqueue = machine.acquire(0, Wait::Forever).request();
+    let nonce = enqueue.nonce();
+    let claim = machine.reply(0, enqueue.op, Reply::Enqueued { nonce, term: span(30_000) });
+    machine.reply(0, claim.request().op, Reply::NotYet);
+    let mut renewed_at = None;
+    loop {
+        let (at, said) = machine.run();
+        for asked in said.requests {
+            if let RequestKind::Renew { .. } = asked.kind {
+                renewed_at = renewed_at.or(Some(at));
+                machine.fail(at, asked.op, Failure::Unknown);
+            } else if let RequestKind::Claim { .. } = asked.kind {
+                let Some(renewed_at) = renewed_at else {
+                    machine.reply(at, asked.op, Reply::NotYet);
+                    continue;
+                };
+                machine.reply(at, asked.op, claimed(nonce));
+                assert!(machine.held(renewed_at + TERM - 1) && !machine.held(renewed_at + TERM));
+                return;
+            }
+        }
+    }
+}

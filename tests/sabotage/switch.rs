@@ -3,7 +3,7 @@
 use std::{process, sync::LazyLock, thread, time::Duration};
 
 /// A mutant may spin; its process ends after this long.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 static CHOSEN: LazyLock<Option<usize>> = LazyLock::new(|| {
     let number = std::env::var("TENURE_SABOTAGE").ok()?.parse().ok()?;

@@ -74,13 +74,13 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "lease: 2 clients, a term of 5 ticks, clocks at the bound, any one fault",
         short: 600_000,
-        deep: 200_000_000,
+        deep: 110_000_000,
         ..well(World::Lease(&LEASE))
     },
     Row {
         name: "lease: 1 client, a term of 10 ticks, clocks at the bound, held over renewals",
-        short: 600_000,
-        deep: 60_000_000,
+        short: 1_200_000,
+        deep: 20_000_000,
         ..well(World::Lease(&RENEWED))
     },
     Row {
@@ -90,6 +90,12 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "lease: a new holder that reads without `install`",
         ..broken("S18", World::Lease(&NO_INSTALL))
+    },
+    Row {
+        name: "quorum: 1 client, clocks at the bound, held over renewals",
+        short: 600_000,
+        deep: 10_000_000,
+        ..well(World::Quorum(&RENEWED_QUORUM))
     },
     Row {
         name: "quorum: 2 clients, clocks at the bound",
@@ -153,6 +159,7 @@ const LEASE: Rules = Rules {
     faults: 1,
     kinds: &[Fault::Loss, Fault::Double, Fault::Refusal, Fault::Crash, Fault::Late],
     packets: 3,
+    uses: true,
     installs: true,
     unjudged: &[],
 };
@@ -167,6 +174,7 @@ const RENEWED: Rules = Rules {
     patience: 16,
     faults: 0,
     packets: 2,
+    uses: false,
     ..LEASE
 };
 
@@ -176,7 +184,10 @@ const BEYOND_THE_BOUND: Rules =
 
 const NO_INSTALL: Rules = Rules { rates: &[0], faults: 0, waits: &[0], installs: false, ..LEASE };
 
-const QUORUM: Rules = Rules { faults: 0, waits: &[0], packets: 9, ..LEASE };
+// The resource does not see how many stores there are.
+const QUORUM: Rules = Rules { faults: 0, waits: &[0], packets: 9, uses: false, ..LEASE };
+
+const RENEWED_QUORUM: Rules = Rules { clients: 1, patience: 8, packets: 6, ..QUORUM };
 
 // What a node forgot is no breach of its contract: S1 must hold all the same.
 const FAULTY_QUORUM: Rules = Rules {

@@ -157,6 +157,11 @@ impl Search {
                         let why = "nothing can happen any more, and it is not over".to_owned();
                         break Violation::new("L1", why);
                     }
+                    // A slice of a large world should not be one corner of it.
+                    if !actions.is_empty() {
+                        let first = fingerprint % actions.len() as u64;
+                        actions.rotate_left(first as usize);
+                    }
                     path.fingerprints.insert(fingerprint);
                     path.frames.push(Frame { world, actions, taken: 0, fingerprint });
                     self.depth = self.depth.max(path.frames.len());

@@ -53,6 +53,8 @@ pub(crate) struct Rules {
     pub(crate) kinds: &'static [Fault],
     /// Messages under way for one client; more are lost.
     pub(crate) packets: usize,
+    /// Holders use the resource.
+    pub(crate) uses: bool,
     /// New holders raise the fence before they read.
     pub(crate) installs: bool,
     /// What is broken on purpose, so that what follows from it is found.
@@ -360,7 +362,7 @@ impl<M: Machine> World for Timed<M> {
             {
                 into.push(Action::Release { client: number });
             }
-            if held && !app.entered {
+            if self.rules.uses && held && !app.entered {
                 into.push(Action::Enter { client: number });
             }
             if held && app.entered && !app.wrote {

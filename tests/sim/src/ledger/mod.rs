@@ -366,8 +366,15 @@ impl Ledger {
         term: Option<Duration>,
         coverage: &mut Coverage,
     ) {
+        if op.instance != self.instance {
+            return;
+        }
         let known = self.taking[op.sequence as usize % self.taking.len()];
-        let Some((_, site, sent)) = known.filter(|(known, ..)| *known == op) else { return };
+        let Some((_, site, sent)) = known.filter(|(known, ..)| *known == op) else {
+            // Too old to tell where it came from.
+            self.dues.iter_mut().for_each(|dues| dues.suspect(nonce));
+            return;
+        };
         if self.gave_up(nonce) {
             self.dues[site].open(op, nonce);
         }

@@ -234,10 +234,13 @@ impl Ledger {
             // D4: the store may take it as the new term, though a longer one was granted before.
             let effect = self.now + self.deductions.usable(term);
             grant.until = grant.until.map(|until| until.min(effect));
-            self.last_term = self.last_term.map(|last| last.min(term));
             let effect =
                 if let Ask::Node(_) = ask { self.votes.shorten(site, effect) } else { effect };
             self.justified = self.justified.map(|(nonce, at)| (nonce, at.min(effect)));
+        }
+        if let (Ask::Store(RequestKind::Renew { term, .. }), None) = (ask, &self.grant) {
+            // So does a place, and with it the term that its grant counts from.
+            self.last_term = self.last_term.map(|last| last.min(term));
         }
         if ask.takes() {
             if self.last_nonce != Some(nonce) {
