@@ -40,6 +40,8 @@ pub(crate) struct Ledger {
     /// S3: per nonce, the latest deadline that an answered request can justify.
     justified: Option<(Nonce, Micros)>,
     last_term: Option<Duration>,
+    /// Or the term that was asked for, of a place.
+    either_term: bool,
     /// The last grant's token, if it did not exceed the highest seen before, until that is told.
     regressed: Option<Token>,
     in_flight: Vec<Sent>,
@@ -119,6 +121,7 @@ impl Ledger {
             last_nonce: None,
             justified: None,
             last_term: None,
+            either_term: false,
             regressed: None,
             in_flight: Vec::new(),
             taking: [None; 64],
@@ -319,6 +322,7 @@ impl Ledger {
         self.distrusted = false;
         self.grant = None;
         self.last_term = None;
+        self.either_term = false;
         self.renewals_failed = 0;
         self.recoveries = 0;
         self.gave_up_at = match wait {

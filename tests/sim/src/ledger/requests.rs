@@ -124,6 +124,7 @@ impl Ledger {
             self.justify_session(nonce, sent_at);
             return Ok(false);
         }
+        let either = std::mem::take(&mut self.either_term) && before.held.is_some();
         let shorter = self.last_term.is_some_and(|last| term < last);
         self.weigh(term, coverage);
         self.justify(nonce, sent_at, term);
@@ -134,6 +135,15 @@ impl Ledger {
         let deserved = sent_at + self.deductions.usable(term);
         let in_full = term >= self.term && !shared;
         self.probes = (in_full && self.could_extend(before)).then_some(0);
+        if either {
+            // Whether this term is the shorter one cannot be seen from here.
+            let least = until(before.held).map(|until| until.min(deserved));
+            let counts = self.could_extend(before) && deserved > self.now;
+            require(!counts || until(held) >= least, "L2", || {
+                format!("a renewal good for {deserved} left {held:?}")
+            })?;
+            return Ok(true);
+        }
         if shorter && before.held.is_some() {
             coverage.note(Seen::TermShortened);
             let bound = until(held) <= Some(deserved);
@@ -142,7 +152,9 @@ impl Ledger {
             })?;
             return Ok(true);
         }
-        require(!self.could_extend(before) || until(held) >= Some(deserved), "L2", || {
+        // One that was as good as over when it came saves nothing.
+        let counts = self.could_extend(before) && deserved > self.now;
+        require(!counts || until(held) >= Some(deserved), "L2", || {
             format!("a renewal good for {deserved} left {held:?}")
         })?;
         Ok(false)
@@ -239,8 +251,8 @@ impl Ledger {
             self.justified = self.justified.map(|(nonce, at)| (nonce, at.min(effect)));
         }
         if let (Ask::Store(RequestKind::Renew { term, .. }), None) = (ask, &self.grant) {
-            // So does a place, and with it the term that its grant counts from.
-            self.last_term = self.last_term.map(|last| last.min(term));
+            // So does a place's, where it was more: then its grant counts from the term asked for.
+            self.either_term |= self.last_term.is_some_and(|last| last > term);
         }
         if ask.takes() {
             if self.last_nonce != Some(nonce) {
